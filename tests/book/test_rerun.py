@@ -34,6 +34,7 @@ FAR = {  # two settings of each chapter, far from its defaults and from each oth
     "column_dominance_details": ({"exponent": 0.5, "seed": 3}, {"d": 48, "n_tokens": 32, "exponent": 1.5}),
     "symmetric_updates": ({"n_vocab": 40, "seed": 5}, {"d": 64, "n_tokens": 40, "n_vocab": 100, "n_sequences": 2000}),
     "printed_scores": ({"alike": 0.3, "d_head": 32, "seed": 4}, {"alike": 0.6, "d_head": 8, "seed": 9}),
+    "why_details": ({"n_positions": 128, "seed": 5}, {"n_positions": 512, "n_tokens": 10}),
     "heads_or_sum": ({"model": "bert-tiny-google"}, {"model": "gpt2-small"}),
 }
 NOT_RUN = {

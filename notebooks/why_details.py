@@ -1,0 +1,1196 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Details: Why does $W_{qk}$ become symmetric?
+#
+# This page proves the theorems behind the [chapter](why.py), and says what each of them leaves open. They answer four questions.
+# How does the symmetry of a layer follow from its heads? Why do slow waves of position embeddings make a matrix symmetric?
+# Why has an encoder no reason to prefer one side of a token? And why is it not enough that two positions help each other
+# equally?
+#
+# :::{admonition} How sure is this
+# All statements on this page are proven, and every check compares a formula with an independent computation. The statements
+# about heads hold for every layer, trained or not. The others are about kernels, texts and updates that satisfy the assumptions
+# named in them. Whether trained models satisfy these assumptions is a question of measurement, which no proof on this page
+# answers.
+# :::
+
+# %% tags=["parameters", "remove-input"]
+n_positions: int = 256  # positions of a block in the figure and in the checks on ends and on decoders; in [128, 512]
+n_tokens: int = 6  # tokens of a sequence in the check of the four blocks; in [3, 12]
+seed: int = 1  # seed of every random draw; in [0, 2147483647]
+
+# %% tags=["remove-cell"]
+import math
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+import torch
+from jaxtyping import Complex, Float
+from torch import Tensor
+
+from attngeo.bilinear.coherence import head_coherence
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.scores import symmetry_score
+from attngeo.bilinear.waves import waves
+from attngeo.claims.claim import Verdict, claim, compare, exact
+from attngeo.display.page import show, table
+from attngeo.display.style import CROSS, DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
+from attngeo.gradients.random_updates import correlated_coefficients, signs
+from attngeo.gradients.rank_one import relative_error
+from attngeo.gradients.token_counts import MarkovChain, kernel
+
+# %% [markdown]
+# ## Heads that agree on a direction, and heads that do not
+#
+# The matrix of a layer is the sum of the matrices of its heads, $M = \sum_h M_h$. Write $M_h = S_h + N_h$ with a symmetric part
+# $S_h$ and a skew-symmetric part $N_h$. The skew-symmetric part is the *direction* of a head: transposing $M_h$ exchanges who
+# asks (the query) and who answers (the key), and changes nothing but the sign of $N_h$. The score of a layer depends on its heads
+# in two ways. One is how symmetric the heads are by themselves. The other is how their parts add up.
+#
+# For $H$ heads let
+#
+# $$
+# s_h = \frac{\sum_h \|S_h\|^2 - \sum_h \|N_h\|^2}{\sum_h \|S_h\|^2 + \sum_h \|N_h\|^2}, \qquad
+# c_S = \frac{\|\sum_h S_h\|^2}{\sum_h \|S_h\|^2}, \qquad c_N = \frac{\|\sum_h N_h\|^2}{\sum_h \|N_h\|^2} .
+# $$ (eq-coherences)
+#
+# We call $s_h$ the score of the heads by themselves, and $c_S$ and $c_N$ the *coherence* of the symmetric and of the skew-symmetric
+# parts. All norms are Frobenius norms.
+#
+# ````{prf:proposition} the score of a layer by its heads and their directions
+# :label: prop-head-directions
+#
+# Let not all $S_h$ and not all $N_h$ be zero, and $M \neq 0$.
+#
+# 1. The score of the layer is
+#
+#    $$
+#    s = \frac{c_S (1 + s_h) - c_N (1 - s_h)}{c_S (1 + s_h) + c_N (1 - s_h)} .
+#    $$ (eq-head-directions)
+#
+#    Both coherences lie between 0 and $H$. A coherence is $H$ exactly if the parts of all heads are equal.
+# 2. Transpose any of the heads. The norms of $S_h$ and $N_h$ for each head, $s_h$ and $c_S$ stay as they are; $s$ changes
+#    through $c_N$ alone, and falls as $c_N$ grows. If each head is transposed or not by an independent toss of a fair coin, the
+#    expectation of $c_N$ is 1, and that of $s$ is at least the value of {eq}`eq-head-directions` at $c_N = 1$.
+# 3. Let the heads be random, independent of each other, and let $\mathbb{E} M_h = 0$ for all but at most one of them. Then
+#    $\mathbb{E} \|\sum_h S_h\|^2 = \mathbb{E} \sum_h \|S_h\|^2$, and likewise for the $N_h$.
+# 4. Let the joint law of the heads stay the same if any single head is multiplied by $-1$, and let $\sum_h\|S_h\|$ and
+#    $\sum_h \|N_h\|$ be almost surely positive. Then $\mathbb{E}\, c_S = \mathbb{E}\, c_N = 1$. This condition is met if all
+#    weights are independent and each has a law that is symmetric about 0, also if heads share their keys.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# A symmetric and a skew-symmetric matrix are orthogonal, so $\|M\|^2 = \|\sum S_h\|^2 + \|\sum N_h\|^2$ and
+# $s = (\|\sum S_h\|^2 - \|\sum N_h\|^2)/\|M\|^2$. With $E = \sum_h \|M_h\|^2$ the definition of $s_h$ reads
+# $\sum \|S_h\|^2 = E(1 + s_h)/2$ and $\sum \|N_h\|^2 = E(1 - s_h)/2$. Hence $\|\sum S_h\|^2 = c_S E (1 + s_h)/2$ and
+# $\|\sum N_h\|^2 = c_N E(1 - s_h)/2$, which gives {eq}`eq-head-directions` after division by $E/2$. By the inequality of Cauchy and
+# Schwarz $\|\sum_h S_h\|^2 \le H \sum_h \|S_h\|^2$, with equality exactly for equal parts.
+#
+# For 2, $M_h^\top = S_h - N_h$. With signs $\epsilon_h = \pm 1$ for heads that are kept and transposed,
+# $\|\sum \epsilon_h N_h\|^2 = \sum_{g,h} \epsilon_g \epsilon_h \langle N_g, N_h\rangle$. The expectation of
+# $\epsilon_g\epsilon_h$ is 0 for $g \neq h$ and 1 for $g = h$. With $A = c_S(1 + s_h)$ and $B = 1 - s_h$ the score is
+# $2A/(A + B c_N) - 1$, which decreases in $c_N$ and is convex; Jensen's inequality gives the last sentence.
+#
+# For 3, $\mathbb{E}\langle S_g, S_h \rangle = \langle \mathbb{E} S_g, \mathbb{E} S_h \rangle = 0$ for $g \neq h$, as one of
+# the two expectations is 0. What is left of $\mathbb{E}\|\sum_h S_h\|^2$ are the terms with $g = h$.
+#
+# For 4, multiply the heads by independent fair signs $\epsilon_h$. This does not change their joint law, nor any norm
+# $\|S_h\|$. So $\mathbb{E}\, c_S = \mathbb{E} \sum_{g,h} \epsilon_g \epsilon_h \langle S_g, S_h \rangle / \sum_h \|S_h\|^2$. Take the
+# expectation over the signs first, given the heads: only $g = h$ is left, and the ratio is 1. If the query weights
+# of a head are independent of all other weights and have the law of their negatives, changing their sign changes the sign of
+# $M_h = W_{q,h} W_{k,h}^\top$ and no joint law.
+# ```
+# ````
+#
+# {prf:ref}`prop-sum-over-heads` has the first part in the form of a ratio. Part 3 is weaker than part 4, and the difference
+# matters for small layers: the expectation of a ratio is not the ratio of the expectations. If two heads are $x_1 F$ and
+# $x_2 F$ with one matrix $F$ and independent numbers that are $-1$ with probability 2/3 and 2 with probability 1/3, both have
+# mean 0, part 3 holds, and both coherences are 6/5 on average.
+
+
+# %% tags=["remove-cell"]
+def score_by_directions(of_heads: float, symmetric: float, skew: float) -> float:
+    """``s = (c_S (1 + s_h) - c_N (1 - s_h)) / (c_S (1 + s_h) + c_N (1 - s_h))``."""
+    ahead = symmetric * (1 + of_heads)
+    behind = skew * (1 - of_heads)
+    return (ahead - behind) / (ahead + behind)
+
+
+def coherences(heads: Float[Tensor, "*outcomes h d d"]) -> tuple[Tensor, Tensor]:
+    """c_S and c_N of layers whose heads are given as dense matrices."""
+    symmetric, skew = (heads + heads.mT) / 2, (heads - heads.mT) / 2
+    of_symmetric = symmetric.sum(-3).square().sum((-2, -1)) / symmetric.square().sum((-3, -2, -1))
+    of_skew = skew.sum(-3).square().sum((-2, -1)) / skew.square().sum((-3, -2, -1))
+    return of_symmetric, of_skew
+
+
+def related_layer(n_heads: int = 4, n_kv_heads: int = 4, seed: int = 0) -> BilinearForm:
+    """Normal factors with a part that all heads share, so that the heads overlap."""
+    generator = torch.Generator().manual_seed(seed)
+    shared = torch.randn(1, 9, 3, generator=generator, dtype=torch.float64)
+    q = torch.randn(n_heads, 9, 3, generator=generator, dtype=torch.float64)
+    k = torch.randn(n_kv_heads, 9, 3, generator=generator, dtype=torch.float64)
+    return BilinearForm(q + shared, k + shared)
+
+
+def heads_of_signs(n_heads: int, n_kv_heads: int) -> Float[Tensor, "outcomes h 2 2"]:
+    """Every outcome of heads ``q_h k_h^T`` whose weights have random signs, equally likely. No part of a head is zero."""
+    weights = signs(n_heads + n_kv_heads, 2).double()
+    q = weights[:, :n_heads] * torch.tensor([2.0, 1.0])
+    k = weights[:, n_heads:] * torch.tensor([1.0, 2.0])
+    k = k.repeat_interleave(n_heads // n_kv_heads, 1)
+    return q[..., :, None] * k[..., None, :]
+
+
+def skewed_pair() -> tuple[Float[Tensor, "9 2 2 2"], Float[Tensor, " 9"]]:
+    """Two heads of mean 0 whose law is not that of their negatives, in nine equally likely outcomes; their c_S too."""
+    values = torch.tensor([-1.0, -1.0, 2.0]).double()
+    pairs = torch.cartesian_prod(values, values)
+    shape = torch.tensor([[1.0, 1.0], [0.0, 1.0]]).double()
+    heads = pairs[:, :, None, None] * shape
+    return heads, coherences(heads)[0]
+
+
+# %%
+@claim(
+    "S1.5",
+    "(heads and their directions)",
+    "the score of a layer follows from its heads and the coherence of their parts",
+    Verdict.HOLDS,
+    ours=True,
+)
+def heads_and_directions(seed=0):
+    for n_heads, n_kv_heads in ((4, 4), (4, 2), (6, 1)):
+        layer = related_layer(n_heads, n_kv_heads, seed)
+        c = head_coherence(layer)
+        dense = coherences(torch.stack(list(layer.heads())))
+        words = f"query heads: {n_heads}, key heads: {n_kv_heads}"
+        s = score_by_directions(c.heads, c.symmetric, c.skew)
+        yield exact(f"{words}: $s$ of the sum, less the formula", symmetry_score(layer) - s)
+        yield exact(f"{words}: $c_S$ of the package, less that of the dense matrices", c.symmetric - dense[0])
+        yield exact(f"{words}: $c_N$ of the package, less that of the dense matrices", c.skew - dense[1])
+
+
+show(heads_and_directions(seed=seed))
+
+
+# %%
+@claim(
+    "S1.5",
+    "(coherence of random heads)",
+    "random weights have coherences of 1 on average",
+    Verdict.HOLDS,
+    ours=True,
+)
+def coherence_of_random_heads():
+    for n_heads, n_kv_heads in ((2, 2), (3, 1), (4, 2)):
+        found = coherences(heads_of_signs(n_heads, n_kv_heads))
+        words = f"weights of random signs, query heads: {n_heads}, key heads: {n_kv_heads}"
+        for name, values in zip(("c_S", "c_N"), found, strict=True):
+            yield exact(f"{words}: mean of ${name}$", values.mean(), 1)
+    heads, c_s = skewed_pair()
+    symmetric = (heads + heads.mT) / 2
+    ratio = symmetric.sum(1).square().sum() / symmetric.square().sum()
+    yield exact("two heads of mean 0 and uneven law: ratio of the two expectations", ratio, 1)
+    yield exact("two heads of mean 0 and uneven law: mean of $c_S$", c_s.mean(), 6 / 5)
+
+
+show(coherence_of_random_heads())
+
+# %% [markdown]
+# The coins of part 2 are an exact null model, because they change the directions and nothing else. Transposing *all* heads
+# turns $M$ into $M^\top$, which has the same score, so that $H$ heads have $2^{H-1}$ different tosses. We call *rank* the share of
+# these tosses, the layer as it is among them, for which $\|\sum_h \pm N_h\|$ is at least $\|\sum_h N_h\|$; their score is not
+# above that of the layer.
+#
+# ````{prf:proposition} the rank of a layer among tosses of its heads
+# :label: prop-coin-rank
+#
+# 1. Let the joint law of $(N_1, \dots, N_H)$ stay the same if any single $N_h$ changes its sign. Then
+#    $\Pr[\text{rank} \le k/2^{H-1}] \le k/2^{H-1}$ for every $k = 1, \dots, 2^{H-1}$. If no two tosses almost surely have equal
+#    norms, this is an equality: the rank is uniform on $1/2^{H-1}, 2/2^{H-1}, \dots, 1$ and its mean is $(1 + 2^{1-H})/2$.
+# 2. The condition is met if the joint law of the heads does not change when any single head is transposed. It is also met in
+#    part 4 of {prf:ref}`prop-head-directions`, even for heads that share keys.
+# 3. If $\langle N_g, N_h \rangle > 0$ for all pairs of heads, the rank is $2^{1-H}$, the lowest that is possible.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# The changes of signs form a group, and the norms $\|\sum \epsilon_h N_h\|$ of all its elements are the same set for
+# $(N_h)$ and for $(\epsilon'_h N_h)$, whatever the signs $\epsilon'_h$. Given this set, the layer as it is is by assumption as
+# likely to be any of the $2^{H-1}$ elements, since $\epsilon$ and $-\epsilon$ give the same norm and are counted once. Its rank
+# is its place in the order of the norms from the largest down, over $2^{H-1}$. Without ties each place has probability $2^{1-H}$;
+# ties only raise ranks, since equal norms are counted.
+#
+# For 2, transposing $M_h$ and multiplying $M_h$ by $-1$ both change the sign of $N_h$. For 3,
+# $\|\sum \epsilon_h N_h\|^2 = \sum_{g,h} \epsilon_g\epsilon_h\langle N_g, N_h\rangle$ is largest exactly where all signs are equal.
+# ```
+# ````
+
+
+# %% tags=["remove-cell"]
+def transposed(layer: BilinearForm, turned: tuple[bool, ...]) -> BilinearForm:
+    """The layer with some of its heads transposed."""
+    q, k = layer.per_head()
+    choose = torch.tensor(turned)[:, None, None]
+    return BilinearForm(torch.where(choose, k, q), torch.where(choose, q, k))
+
+
+def negated(layer: BilinearForm, turned: tuple[bool, ...]) -> BilinearForm:
+    """The layer with some of its heads multiplied by -1, by their queries, so that heads may share keys."""
+    sign = torch.where(torch.tensor(turned), -1.0, 1.0)[:, None, None]
+    return BilinearForm(layer.wq * sign, layer.wk)
+
+
+def turns(n_heads: int) -> list[tuple[bool, ...]]:
+    """Every way to turn some of the heads other than the first."""
+    return [(False, *others) for others in product((False, True), repeat=n_heads - 1)]
+
+
+# %%
+@claim(
+    "S1.5",
+    "(coins)",
+    "transposing heads by coins changes their directions alone, and ranks are uniform",
+    Verdict.HOLDS,
+    ours=True,
+)
+def tossed_heads(n_heads=4, seed=0):
+    ranks = torch.arange(1, 2 ** (n_heads - 1) + 1).double() / 2 ** (n_heads - 1)
+    layer = related_layer(n_heads, n_heads, seed)
+    start = head_coherence(layer)
+    tosses = [head_coherence(transposed(layer, turned)) for turned in turns(n_heads)]
+    yield exact("largest change of $s_h$ in any toss", max(abs(c.heads - start.heads) for c in tosses))
+    yield exact("largest change of $c_S$ in any toss", max(abs(c.symmetric - start.symmetric) for c in tosses))
+    yield exact("mean of $c_N$ over all tosses", sum(c.skew for c in tosses) / len(tosses), 1)
+    mean = sum(symmetry_score(transposed(layer, turned)) for turned in turns(n_heads)) / len(tosses)
+    at_one = score_by_directions(start.heads, start.symmetric, 1.0)
+    yield compare("mean of $s$ over all tosses, against $s$ at $c_N = 1$", mean, ">", at_one)
+    found = torch.tensor([c.rank for c in tosses]).double().sort().values
+    yield exact("ranks of all tosses, less $1/8, 2/8, \\dots, 1$: largest difference", (found - ranks).abs().max())
+    shared = related_layer(n_heads, n_heads // 2, seed)
+    found = torch.tensor([head_coherence(negated(shared, turned)).rank for turned in turns(n_heads)]).double()
+    words = "heads that share keys, negated in every way: the same of their ranks"
+    yield exact(words, (found.sort().values - ranks).abs().max())
+    copies = BilinearForm(layer.wq[:1].repeat(n_heads, 1, 1), layer.wk[:1].repeat(n_heads, 1, 1))
+    yield exact("copies of one head: $c_N$", head_coherence(copies).skew, n_heads)
+    yield exact("copies of one head: rank", head_coherence(copies).rank, 2.0 ** (1 - n_heads))
+
+
+show(tossed_heads(seed=seed))
+
+# %% [markdown]
+# **Its place in the argument.** The two propositions assume nothing about training, so that they apply to every layer with
+# several heads. They tell two reasons for a symmetric layer apart: heads that are symmetric by themselves ($s_h$ is high), and
+# heads whose directions cancel ($c_N$ is low against $c_S$). A low rank shows that the heads of a layer point the same way,
+# without any choice of a basis. They do not say which way that is, nor why. A rank in the middle is no proof of independent
+# directions, and with few heads the rank has few values.
+#
+# ## Slow waves do not know their side
+#
+# How symmetric is a matrix between positions that depends only on how far apart two positions are? Let $g(m)$ be what a position
+# gains from, or how strongly it scores, the position $m$ places to its right; $m$ is negative on the left. We call $g$ a *kernel*
+# and the matrix with $c_{ij} = g(j - i)$ its matrix. The coefficients of {prf:ref}`thm-position-block` and the scores between
+# positions in a trained model are two examples. A position embedding is a mixture of waves over the positions, some slow and some
+# fast. To a slow wave, $m$ places to the right look almost like $m$ places to the left. So a matrix that is far from
+# symmetric can act on slow waves as a symmetric one.
+#
+# Let $w = 2\pi f/n$ be the frequency of a wave with $f$ periods on $n$ positions, $0 < f < n/2$, and let $B_f$ have the two
+# orthonormal columns $\sqrt{2/n}\cos(wi)$ and $\sqrt{2/n}\sin(wi)$. The score on this wave, $s(w)$, is that of the
+# $2 \times 2$ matrix $B_f^\top C B_f$. Let
+#
+# $$
+# G(w) = \sum_m g(m)\, e^{\mathrm{i} w m}, \qquad \mu = \sum_m |m\, g(m)|, \qquad \bar m = \sum_m m\, g(m) \Big/ \sum_m g(m),
+# $$ (eq-transfer)
+#
+# and let $\mu$ and $\sum_m|g(m)|$ be finite. On a *circle* of $n$ positions, $c_{ij}$ is the sum of $g(m)$ over all $m$ that lead from
+# $i$ to $j$, those that differ by a multiple of $n$.
+#
+# ````{prf:theorem} slow waves do not know their side
+# :label: thm-slow-waves
+#
+# Let $C$ be the matrix of the kernel $g$ on a circle of $n$ positions, and $\varphi = \arg G(w)$.
+#
+# 1. $B_f^\top C B_f$ is $|G(w)|$ times a rotation by the angle $\varphi$, and $B_f^\top C B_{f'} = 0$ for $f \neq f'$. So
+#    $s(w) = \cos 2\varphi$ if $G(w) \neq 0$.
+# 2. Let a table be $P = \sum_f a_f B_f U_f^\top$ with orthonormal columns in all $U_f$ together. Then
+#    $s(P^\top C P) = \sum_f a_f^4 |G(w_f)|^2 s(w_f) \big/ \sum_f a_f^4 |G(w_f)|^2$, unless all terms vanish.
+# 3. If $G(w) \neq 0$, then $1 - s(w) \le 2 w^2 \mu^2 / |G(w)|^2$. If $w\mu < |G(0)|$, then also
+#    $1 - s(w) \le 2\,\bigl(w\mu/(|G(0)| - w\mu)\bigr)^2$. If $G(0) \neq 0$, $(1 - s(w))/w^2$ tends to $2\bar m^2$ as
+#    $w \to 0$.
+# 4. If $g(m) = 0$ for all offsets but one, $m$, then $s(w) = \cos 2wm$. It is negative for periods between $8|m|/3$ and $8|m|$.
+# 5. If $G(0) = 0$, let $k$ be the least number for which $\sum_m m^k g(m)$ is not 0, and let $\sum_m |m|^k |g(m)|$ be finite. Then
+#    $s(w)$ tends to $(-1)^k$ as $w \to 0$.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# Let $z_j = e^{\mathrm{i}wj}$, which is periodic on the circle. Row $i$ of $Cz$ is $\sum_m g(m) e^{\mathrm{i}w(i + m)} = G(w) z_i$.
+# So $Cz = Gz$. Its real part is $C\cos = |G|(\cos\varphi \cos - \sin\varphi \sin)$ and its imaginary part
+# $C \sin = |G|(\sin\varphi\cos + \cos\varphi\sin)$, with $\cos$ and $\sin$ for the two columns of $B_f$ before scaling. In this
+# basis
+#
+# $$
+# B_f^\top C B_f = |G| \begin{pmatrix} \cos\varphi & \sin\varphi \\ -\sin\varphi & \cos\varphi \end{pmatrix} = |G|\, R .
+# $$ (eq-wave-rotation)
+#
+# $C$ keeps the plane of each wave, and planes of different waves are orthogonal. $\mathrm{Tr}(RR) = 2\cos 2\varphi$ and
+# $\|R\|^2 = 2$ give $s(w)$. For 2, $P^\top C P = \sum_f a_f^2 U_f (B_f^\top C B_f) U_f^\top$, and both $\mathrm{Tr}(MM)$ and
+# $\|M\|^2$ add up over blocks in orthogonal planes.
+#
+# For 3, $1 - \cos 2\varphi = 2\sin^2\varphi = 2 (\operatorname{Im} G)^2/|G|^2$ and
+# $|\operatorname{Im} G| = |\sum g(m) \sin wm| \le \sum |g(m)|\,w|m| = w\mu$. Also $|e^{\mathrm{i}wm} - 1| \le w|m|$, so that
+# $|G(w)| \ge |G(0)| - w\mu$. As $w \to 0$, $\operatorname{Im} G(w)/w = \sum g(m) \sin(wm)/w$ tends to $\sum m\,g(m)$, as its terms are
+# bounded by $|m\,g(m)|$, and $G(w)$ tends to $G(0)$.
+#
+# For 4, $G(w) = g(m) e^{\mathrm{i}wm}$; a negative $g(m)$ adds $\pi$ to $\varphi$, which $\cos 2\varphi$ does not see. With
+# the period $p = 2\pi/w$, $\cos(4\pi |m|/p) < 0$ for $\pi/2 < 4\pi|m|/p < 3\pi/2$.
+#
+# For 5, subtract from $e^{\mathrm{i}wm}$ its Taylor polynomial below the order $k$, whose sum with $g$ is 0. What is left is at
+# most $|wm|^k/k!$, and over $w^k$ it tends to $(\mathrm{i}m)^k/k!$. So $G(w)/w^k$ tends to
+# $\mathrm{i}^k \sum m^k g(m)/k! \neq 0$, and $2\varphi$ tends to $k\pi$ up to multiples of $2\pi$.
+# ```
+# ````
+#
+# No evenness of $g$ is assumed: the kernel may be as one-sided as one likes. What is assumed is that the kernel has a sum
+# that is not 0 and that it is short compared with the period. Part 5 says why the sum matters. A kernel that compares left with
+# right, such as $g(1) = 1$, $g(-1) = -1$, is a *slope*, and acts on slow waves as a skew-symmetric matrix. A kernel that compares
+# the middle with both sides is a *peak*, and acts as a symmetric one.
+
+
+# %% tags=["remove-cell"]
+def offsets(g: Float[Tensor, " both"]) -> Float[Tensor, " both"]:
+    """m of the entries of a kernel: 0 is in the middle."""
+    return torch.arange(len(g)).double() - len(g) // 2
+
+
+def transfer(g: Float[Tensor, " both"], w: float) -> Complex[Tensor, ""]:
+    """``G(w) = sum_m g(m) e^{iwm}``."""
+    return (g * torch.exp(1j * w * offsets(g))).sum()
+
+
+def wave_score(g: Float[Tensor, " both"], w: float) -> float:
+    """``s(w) = cos(2 arg G(w))``."""
+    return math.cos(2 * float(transfer(g, w).angle()))
+
+
+def reach(g: Float[Tensor, " both"]) -> float:
+    """``mu = sum_m |m g(m)|``."""
+    return float((offsets(g) * g).abs().sum())
+
+
+def on_a_block(g: Float[Tensor, " both"], n: int) -> Float[Tensor, "n n"]:
+    """``c_ij = g(j - i)`` for i and j from 1 to n."""
+    i, j = torch.arange(n)[:, None], torch.arange(n)
+    place = j - i + len(g) // 2
+    inside = (place >= 0) & (place < len(g))
+    return torch.where(inside, g[place.clamp(0, len(g) - 1)], 0.0)
+
+
+def on_a_circle(g: Float[Tensor, " both"], n: int) -> Float[Tensor, "n n"]:
+    """``c_ij``, the sum of g(m) over all m that lead from i to j on a circle of n positions."""
+    row = torch.zeros(n).double()
+    row.index_add_(0, (offsets(g) % n).long(), g)
+    return torch.stack([row.roll(i) for i in range(n)])
+
+
+def rotation(g: Float[Tensor, " both"], w: float) -> Float[Tensor, "2 2"]:
+    """``|G(w)| R``, what the theorem says of ``B^T C B``."""
+    of = transfer(g, w)
+    return torch.stack([torch.stack([of.real, of.imag]), torch.stack([-of.imag, of.real])])
+
+
+def on_wave(c: Float[Tensor, "n n"], f: int) -> Float[Tensor, "2 2"]:
+    """``B_f^T C B_f``."""
+    basis = waves(len(c), f, f)
+    return basis.T @ c @ basis
+
+
+def uneven_kernel(seed: int = 0, longest: int = 5) -> Float[Tensor, " both"]:
+    """A kernel of positive numbers, three times as large on the left as on the right."""
+    generator = torch.Generator().manual_seed(seed)
+    g = torch.rand(2 * longest + 1, generator=generator, dtype=torch.float64)
+    return torch.where(offsets(g) < 0, 3 * g, g)
+
+
+def bound_by_transfer(g: Float[Tensor, " both"], w: float) -> float:
+    """``2 w^2 mu^2 / |G(w)|^2``."""
+    return 2 * (w * reach(g) / float(transfer(g, w).abs())) ** 2
+
+
+def bound(g: Float[Tensor, " both"], error: float) -> float:
+    """``2 (error / (|G(0)| - error))^2``, where error is ``w mu`` on a circle; infinite where the error is too large."""
+    left = float(g.sum().abs()) - error
+    return 2 * (error / left) ** 2 if left > 0 else math.inf
+
+
+def single_offset_error(n: int, offset: int = 3) -> float:
+    """Largest difference over all waves between s of a kernel of one offset, to the left, and ``cos 2wm``."""
+    g = torch.zeros(2 * offset + 1).double()
+    g[0] = -2.0
+    frequencies = [2 * math.pi * f / n for f in range(1, n // 2)]
+    scores = [symmetry_score(on_wave(on_a_circle(g, n), f)) for f in range(1, n // 2)]
+    return max(abs(s - math.cos(2 * w * offset)) for s, w in zip(scores, frequencies, strict=True))
+
+
+def mean_over_waves(g: Float[Tensor, " both"], strengths: Tensor, periods: tuple[int, ...], n: int) -> float:
+    """``sum_f a_f^4 |G_f|^2 s(w_f) / sum_f a_f^4 |G_f|^2``."""
+    frequencies = [2 * math.pi * f / n for f in periods]
+    weights = strengths**4 * torch.stack([transfer(g, w).abs() ** 2 for w in frequencies])
+    scores = torch.tensor([wave_score(g, w) for w in frequencies], dtype=torch.float64)
+    return float(weights @ scores / weights.sum())
+
+
+KERNELS = {  # offsets -2 to 2
+    "slope, $k = 1$": (torch.tensor([0.0, -1.0, 0.0, 1.0, 0.0]).double(), 1),
+    "peak, $k = 2$": (torch.tensor([0.0, -1.0, 2.0, -1.0, 0.0]).double(), 2),
+    "third difference, $k = 3$": (torch.tensor([0.0, -1.0, 3.0, -3.0, 1.0]).double(), 3),
+}
+
+
+# %%
+@claim(
+    "S1.14",
+    "(slow waves)",
+    "on a wave, a kernel acts as a rotation whose angle vanishes for slow waves",
+    Verdict.HOLDS,
+    ours=True,
+)
+def kernel_on_a_wave(n_positions=64, seed=0):
+    g = uneven_kernel(seed)
+    c = on_a_circle(g, n_positions)
+    for f in (1, 5, n_positions // 3):
+        w = 2 * math.pi * f / n_positions
+        error = relative_error(on_wave(c, f), rotation(g, w))
+        yield exact(f"uneven kernel, {f} periods: $B^\\top C B$ against $|G| R$, relative", error)
+        s = symmetry_score(on_wave(c, f))
+        yield exact(f"uneven kernel, {f} periods: $s$ less $\\cos 2\\varphi$", s - wave_score(g, w))
+    w = 2 * math.pi / n_positions
+    distance = 1 - symmetry_score(on_wave(c, 1))
+    yield compare("slowest wave: $1 - s$ against its bound by $G(w)$", distance, "<", bound_by_transfer(g, w))
+    yield compare("slowest wave: $1 - s$ against its bound by $G(0)$", distance, "<", bound(g, w * reach(g)))
+    small = 1e-4
+    centre = (offsets(g) * g).sum() / g.sum()
+    curvature = (1 - wave_score(g, small)) / small**2
+    yield exact(r"$(1 - s)/w^2$ at a small $w$, over $2\bar m^2$", curvature / (2 * centre**2), 1, 1e-5)
+    yield exact(r"a single offset of 3, all waves: largest $|s - \cos 2wm|$", single_offset_error(n_positions))
+    for name, (compared, order) in KERNELS.items():
+        yield exact(f"{name}: $s(w)$ at a small $w$", wave_score(compared, small), (-1) ** order, 1e-6)
+    strengths, periods = torch.tensor([1.0, 0.5, 2.0]).double(), (1, 4, 9)
+    rows = torch.cat([a * waves(n_positions, f, f) for a, f in zip(strengths, periods, strict=True)], 1)
+    words = "a table of three waves: $s$ less the weighted mean"
+    yield exact(words, symmetry_score(rows.T @ c @ rows) - mean_over_waves(g, strengths, periods, n_positions))
+
+
+show(kernel_on_a_wave(seed=seed))
+
+# %% [markdown]
+# A block of text is not a circle, because it has ends, and a softmax takes the mean of each row from the coefficients. Neither
+# changes the conclusion if attention sees both sides.
+#
+# ````{prf:theorem} slow waves on a block with ends
+# :label: thm-wave-ends
+#
+# Let $T$ be the matrix of the kernel $g$ on a block of $n$ positions, $t_{ij} = g(j - i)$, and $0 < f < n/2$.
+#
+# 1. $B_f^\top T B_f$ differs from its value on the circle by at most $2\mu/n$ in the Frobenius norm. If the mean of each row is
+#    taken from the entries of this row, $B_f^\top T B_f$ stays as it is.
+# 2. Let $\nu = \bigl(1 + \tfrac{\sqrt2}{2\pi f}\bigr)\, w\mu$, which is at most $1.23\, w\mu$. If $\nu < |G(0)|$, then
+#    $1 - s(w) \le 2\,\bigl(\nu/(|G(0)| - \nu)\bigr)^2$.
+# 3. So let $N$ grow in masked training as in {prf:ref}`thm-position-block`, part 1, with $\gamma$ and the number $f$ of periods
+#    fixed. If $\sum_m |m\,\gamma(m)|$ is finite and $\sum_{m \neq 0} \gamma(m) \neq 0$, the update between positions has
+#    $1 - s(w) = O(N^{-2})$ on this wave, for every stationary text and every read-out.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# The entries of the circle's matrix that the block lacks are the $g(m)$ that lead from $i$ across an end. Each offset $m$ does so
+# from at most $|m|$ positions, so that the absolute values of all these entries together are at most $\mu$. The row $b_i$ of
+# $B_f$ has the length $\sqrt{2/n}$. So for any matrix $X$ the norm of $B_f^\top X B_f = \sum_{ij} x_{ij} b_i b_j^\top$ is at most
+# $\frac2n \sum_{ij} |x_{ij}|$. Taking row means from $T$ subtracts $r\,1^\top$ for a vector $r$, and $1^\top B_f = 0$.
+#
+# For 2, the skew-symmetric part of $|G|R$ has the norm $\sqrt2\,|\operatorname{Im} G|$, and $|G|R$ itself $\sqrt2\,|G|$. With
+# ends the first is at most $\sqrt2\,|\operatorname{Im} G| + 2\mu/n$ and the second at least $\sqrt2\,|G| - 2\mu/n$. As
+# $1 - s$ is twice the squared ratio of the two, divide both by $\sqrt2$ and insert
+# $|\operatorname{Im} G| \le w\mu$, $|G| \ge |G(0)| - w\mu$ and $\sqrt2\mu/n = \sqrt2\, w\mu/(2\pi f)$.
+#
+# In 3 the matrix is a multiple of that of $g = \gamma$ with $g(0) = 0$, less the means of its rows.
+# ```
+# ````
+#
+# Compare this with {prf:ref}`thm-position-masked`. That theorem makes the whole update symmetric and needs an even $\gamma$. Here
+# $\gamma$ need not be even, and only slow waves become symmetric. If $G(0) = 0$ the theorem says nothing, because what the ends
+# add is then as large as $G(w)$ itself.
+
+
+# %% tags=["remove-cell"]
+def kernel_of_text(seed: int = 4, longest: int = 48) -> Float[Tensor, " both"]:
+    """``gamma(m)`` of a text that is not reversible and a random read-out that is not symmetric; 0 at offset 0."""
+    generator = torch.Generator().manual_seed(seed)
+    rows = torch.rand(5, 5, generator=generator, dtype=torch.float64) ** 4
+    chain = MarkovChain(torch.ones(5).double() / 5, rows / rows.sum(1, keepdim=True)).stationary()
+    read_out = torch.randn(5, 5, generator=generator, dtype=torch.float64)
+    gamma = kernel(read_out, chain.pair_covariances(longest))
+    gamma[longest - 1] = 0
+    return gamma
+
+
+def masked_block(gamma: Float[Tensor, " both"], n: int) -> Float[Tensor, "n n"]:
+    """``gamma(j - i)`` less the mean of row i: C of `thm-position-block`, part 1, up to a factor."""
+    c = on_a_block(gamma, n)
+    return c - c.mean(1, keepdim=True)
+
+
+def error_of_ends(f: int, w: float, mu: float) -> float:
+    """``nu = (1 + sqrt(2) / (2 pi f)) w mu``."""
+    return (1 + 2**0.5 / (2 * math.pi * f)) * w * mu
+
+
+# %%
+@claim(
+    "S1.14",
+    "(slow waves on a block)",
+    "the ends of a block and the means of its rows leave slow waves symmetric",
+    Verdict.HOLDS,
+    ours=True,
+)
+def ends_of_a_block(n_positions=256):
+    for name, g in {"uneven kernel": uneven_kernel(), "text and read-out": kernel_of_text()}.items():
+        block, circle = on_a_block(g, n_positions), on_a_circle(g, n_positions)
+        centred = masked_block(g, n_positions)
+        for f in (1, 3):
+            w = 2 * math.pi * f / n_positions
+            words = f"{name}, periods: {f}"
+            lacking = (on_wave(block, f) - on_wave(circle, f)).norm()
+            yield compare(f"{words}: what the ends change, against $2\\mu/n$", lacking, "<", 2 * reach(g) / n_positions)
+            means = (on_wave(block, f) - on_wave(centred, f)).norm()
+            yield exact(f"{words}: what the means of the rows change", means)
+            distance = 1 - symmetry_score(on_wave(centred, f))
+            most = bound(g, error_of_ends(f, w, reach(g)))
+            yield compare(f"{words}: $1 - s$ against its bound", distance, "<", most)
+        longer = 1 - symmetry_score(on_wave(masked_block(g, 4 * n_positions), 1))
+        shorter = 1 - symmetry_score(on_wave(masked_block(g, 2 * n_positions), 1))
+        yield exact(f"{name}, slowest wave, twice the positions: $1 - s$ falls to", longer / shorter, 0.25, 0.01)
+    whole = symmetry_score(masked_block(kernel_of_text(), n_positions))
+    yield compare("text and read-out: $s$ of the whole update", whole, "<", 0.9)
+
+
+show(ends_of_a_block(n_positions))
+
+# %% [markdown]
+# A decoder is another matter, though not because its kernel has one side. On a circle, a kernel on the left side alone is covered
+# by {prf:ref}`thm-slow-waves`, and its slow waves are symmetric too. What makes the difference is the mean that the softmax takes
+# away. In a decoder it is the mean over the positions to the left, and it changes from row to row.
+#
+# ````{prf:theorem} slow waves of a decoder
+# :label: thm-causal-waves
+#
+# Let $C$ be the coefficients of causal training in {prf:ref}`thm-position-block`, part 2. Let $\sum_m |m\,\gamma(m)|$ be finite
+# and $\Gamma = \sum_{m \le -1}\gamma(m) \neq 0$. Let $N$ grow with $\gamma$ and the number $f$ of periods fixed. Then
+#
+# $$
+# \frac{N}{\lambda\Gamma}\, B_f^\top C B_f \to K_f = 2\int_0^{2\pi f} \frac1u\, z(u)\,\bigl(z(u) - \bar z(u)\bigr)^\top du, \qquad
+# z(u) = \begin{pmatrix}\cos u \\ \sin u\end{pmatrix}, \quad
+# \bar z(u) = \frac1u \begin{pmatrix}\sin u \\ 1 - \cos u\end{pmatrix} .
+# $$ (eq-causal-waves)
+#
+# The score on this wave tends to $s(K_f)$, which is the same for every text and every read-out.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# Let $z_j$ be the wave at position $j$, as a vector of length 1, and $\bar z_i$ the mean of $z_1, \dots, z_i$. The coefficients of
+# row $i < N$ add up to 0. So row $i$ of $Cz$ is
+#
+# $$
+# \sum_{j \le i} c_{ij}(z_j - z_i) = \frac\lambda i \Bigl[\sum_{j \le i}\gamma(j - i - 1)(z_j - z_i) + i\, r_i\,(z_i - \bar z_i)\Bigr] .
+# $$
+#
+# As $\|z_j - z_i\| \le w|j - i|$, the first sum is at most $w\mu$ with $\mu = \sum_m |m\,\gamma(m)|$. In the second term
+# $i\,r_i = \Gamma - \tau_i$, where $\tau_i$ sums $\gamma(m)$ over $m < -i$, so that $i\,|\tau_i| \le \mu$; and
+# $\|z_i - \bar z_i\| \le wi/2$. So row $i$ is $\frac{\lambda\Gamma}{i}(z_i - \bar z_i)$ up to $\frac{3\lambda}{2i} w\mu$.
+#
+# Multiply by $\frac2N z_i$ and sum over $i < N$. The errors add up to at most $\frac{3\lambda}{N} w\mu(1 + \ln N)$, which times $N$
+# tends to 0, as $w = 2\pi f/N$. The main term times $N/(\lambda\Gamma)$ is $\sum_{i<N}\frac2i z_i(z_i - \bar z_i)^\top$. Since
+# $\|z_i - \bar z_i\|/i \le w/2$, this is a Riemann sum of a bounded and continuous function of $u = wi$ between 0 and $2\pi f$,
+# and tends to $K_f$. $K_f$ is not 0: its trace is $2\int_0^{2\pi f} (1 - \sin(u)/u)\,du/u > 0$. The score is continuous where
+# the matrix is not 0.
+# ```
+# ````
+#
+# So on the slowest waves the first update of a decoder is far from symmetric, whatever it reads, while that of an encoder is
+# close to symmetric, whatever it reads. {numref}`tab-why-causal` has the limits for long blocks.
+
+
+# %% tags=["remove-cell"]
+def causal_block(gamma: Float[Tensor, " both"], n: int) -> Float[Tensor, "n n"]:
+    """C of `thm-position-block`, part 2, with a scale of 1: ``(gamma(j - i - 1) - r_i) / i`` for ``j <= i < n``."""
+    i, j = torch.arange(1, n + 1)[:, None], torch.arange(1, n + 1)
+    seen = (j <= i) & (i < n)
+    ahead = on_a_block(gamma, n + 1)[1:, :-1]  # entry (i, j) has the offset j - i - 1
+    c = torch.where(seen, ahead, 0.0)
+    c = c - seen * c.sum(1, keepdim=True) / i
+    return c / i
+
+
+def causal_limit(f: int, points: int = 40) -> Float[Tensor, "2 2"]:
+    """``K_f = 2 int_0^{2 pi f} z(u) (z(u) - mean of z up to u)^T du / u``, by Gauss and Legendre's rule."""
+    nodes, weights = (torch.from_numpy(x) for x in np.polynomial.legendre.leggauss(points))
+    starts = math.pi / 2 * torch.arange(4 * f).double()[:, None]  # quarters of a period
+    u = (starts + math.pi / 4 * (nodes + 1)).flatten()
+    du = (math.pi / 4 * weights).repeat(4 * f)
+    z = torch.stack([u.cos(), u.sin()], 1)
+    mean = torch.stack([u.sin() / u, (1 - u.cos()) / u], 1)
+    return 2 * (z * (du / u)[:, None]).T @ (z - mean)
+
+
+def left_kernel(longest: int = 40, ratio: float = 0.5) -> Float[Tensor, " both"]:
+    """``ratio^|m|`` on the left side, 0 elsewhere."""
+    m = torch.arange(-longest, longest + 1).double()
+    return torch.where(m < 0, ratio ** m.abs(), 0.0)
+
+
+def left_of(gamma: Float[Tensor, " both"]) -> Float[Tensor, " both"]:
+    """A kernel without its right side, which a decoder does not see."""
+    return torch.where(offsets(gamma) < 0, gamma, 0.0)
+
+
+def causal_error(gamma: Float[Tensor, " both"], n: int, f: int) -> float:
+    """Relative distance of the update of a decoder on a wave, in units of ``Gamma / n``, from the limit."""
+    return relative_error(n / left_of(gamma).sum() * on_wave(causal_block(gamma, n), f), causal_limit(f))
+
+
+# %%
+@claim(
+    "S1.12",
+    "(slow waves of a decoder)",
+    "on slow waves, the first update of every decoder has one and the same low score",
+    Verdict.HOLDS,
+    ours=True,
+)
+def causal_waves(n_positions=256):
+    kernels = {"falling by half": left_kernel(), "text and read-out": kernel_of_text()}
+    for (name, gamma), f in product(kernels.items(), (1, 2)):
+        near, far = (causal_error(gamma, n, f) for n in (4 * n_positions, 2 * n_positions))
+        words = f"{name}, periods: {f}: distance from the limit, twice the positions"
+        yield compare(words, near / far, "<", 0.6)  # log(n) / n
+    circle = symmetry_score(on_wave(on_a_circle(left_kernel(), n_positions), 1))
+    yield compare("falling by half, on a circle, slowest wave: $1 - s$", 1 - circle, "<", 0.01)
+    yield compare("limit on the slowest wave: $s$", symmetry_score(causal_limit(1)), "<", 0.05)
+    error = relative_error(causal_limit(3, points=20), causal_limit(3, points=40))
+    yield exact("the integral with half the points, relative difference", error)
+
+
+show(causal_waves(n_positions))
+
+# %% tags=["remove-input"]
+limits = [
+    {"periods in the block": f, "encoder": 1.0, "decoder": symmetry_score(causal_limit(f))} for f in (1, 2, 4, 8, 16)
+]
+table(
+    pd.DataFrame(limits),
+    name="tab-why-causal",
+    caption="Limits for long blocks of the symmetry $s$ of the first update on a wave, by the two theorems. They do not depend on "
+    "the text or on the read-out.",
+    formats={"encoder": ".2f", "decoder": ".2f"},
+)
+
+
+# %% tags=["remove-cell"]
+@house_style()
+def scores_by_period(n: int) -> CaptionedFigure:
+    """s on every wave of a block of n positions against its period, for kernels and for first updates."""
+    periods = {f: n / f for f in range(1, n // 2)}
+    offset_four = torch.zeros(9).double()
+    offset_four[0] = 1.0
+    curves = {
+        "only 4 places to the left": on_a_circle(offset_four, n),
+        "falling by half to the left": on_a_circle(left_kernel(), n),
+        "first update of an encoder": masked_block(kernel_of_text(), n),
+        "first update of a decoder": causal_block(kernel_of_text(), n),
+    }
+    rows = [
+        {"kernel": name, "period": period, "s": symmetry_score(on_wave(c, f))}
+        for name, c in curves.items()
+        for f, period in periods.items()
+    ]
+    frame = pd.DataFrame(rows)
+    figure, panel = new_figure(6.4, 3.4)
+    colours = dict(zip(curves, (CROSS, NEUTRAL, ENCODER, DECODER), strict=True))
+    sns.lineplot(frame, x="period", y="s", hue="kernel", style="kernel", palette=colours, ax=panel)
+    panel.set_xscale("log", base=2)
+    ticks = [2**k for k in range(1, int(math.log2(n)) + 1)]
+    panel.set_xticks(ticks, [str(tick) for tick in ticks])
+    panel.axhline(0, color=NEUTRAL, linewidth=0.8)
+    panel.set(xlabel="period of the wave (positions)", ylabel="symmetry $s$ on the wave", ylim=(-1.05, 1.05))
+    sns.move_legend(panel, "center left", bbox_to_anchor=(1, 0.5), title=None)
+    slowest = frame[frame["period"] == n].set_index("kernel")["s"]
+    encoder, decoder = slowest["first update of an encoder"], slowest["first update of a decoder"]
+    words = f"{encoder:.2f} for the encoder and {decoder:.2f} for the decoder"
+    caption = f"""Symmetry on the waves of {n} positions. The first two kernels see the left side alone, on a circle. Encoder and
+        decoder learn from the same text with the same read-out, which is not symmetric, on a block with ends. On the slowest
+        wave, $s$ is {words}."""
+    alt = f"""Line plot of symmetry against the period. For long periods all curves tend to 1 except that of the decoder, which
+        falls. On the slowest wave s is {words}."""
+    return CaptionedFigure(figure, "fig-why-waves", caption, alt)
+
+
+# %% tags=["remove-input"]
+scores_by_period(n_positions)
+
+# %% [markdown]
+# **Their place in the argument.** The theorems assume that a matrix between positions depends on the distance alone, that its
+# kernel is short against the period and that the sum of the kernel is not 0. In return nothing is assumed of the text, the
+# read-out or the heads. They explain why a part of $W_{qk}$ that reads slow waves of a table of position embeddings is symmetric
+# in an encoder, single heads included, and why one offset, read through fast waves, is skew-symmetric. They do not
+# explain why a learned table consists of slow waves, nor what $W_{qk}$ does outside position space. Two of them are about first
+# updates: a trained decoder may have a score below 0 on its slowest waves, which the limits above do not.
+#
+# ## Both sides of a token tell equally much about it
+#
+# Why should an encoder attend to the left as much as to the right? A language has an order: it makes a difference which of
+# two words comes first. Yet the *amount* of information about a token is the same on both sides, in every language.
+#
+# Let $\dots, t_{-1}, t_0, t_1, \dots$ be a stationary text over a finite vocabulary: every block of $k$ tokens has the same law
+# wherever it stands. Let $h_k$ be the entropy of such a block.
+#
+# ````{prf:theorem} both sides of a token tell equally much about it
+# :label: thm-both-sides
+#
+# Let $L = (t_{-w}, \dots, t_{-1})$ and $R = (t_1, \dots, t_w)$ be the $w$ tokens on either side of $t_0$ in a stationary text.
+#
+# 1. $I(t_0; L) = I(t_0; R) = h_1 + h_w - h_{w+1}$.
+# 2. $I(t_0; L \mid R) = I(t_0; R \mid L)$. For windows of different widths, $I(t_0; L \mid R) - I(t_0; R \mid L)$ is
+#    $I(t_0; L) - I(t_0; R)$.
+# 3. $I(t_0; t_m) = I(t_0; t_{-m})$ for every offset $m$.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# $I(t_0; L) = H(t_0) + H(L) - H(L, t_0)$. $L$ is a block of $w$ tokens, and $(L, t_0)$ a block of $w + 1$. $R$ and $(t_0, R)$ are
+# such blocks, too. Stationarity gives 1.
+#
+# By the chain rule $I(t_0; L, R) = I(t_0; L) + I(t_0; R \mid L) = I(t_0; R) + I(t_0; L \mid R)$. This is the second part of 2,
+# and by 1 the first. For 3, $(t_{-m}, t_0)$ has the law of $(t_0, t_m)$, and mutual information does not depend on the order of
+# its two arguments.
+# ```
+# ````
+#
+# The theorem holds for windows that touch $t_0$ and for single tokens, and not for every set of offsets. In the chain of
+# second order below, $(t_1, t_3)$ tells another amount about $t_0$ than $(t_{-1}, t_{-3})$ does.
+#
+# How much can attention gain from this information? Let a model predict $t_0$ from the token at the offset $m$ by logits
+# $b + A\,\delta_{t_m}$, with $K_m$ as in the setting of [the theorem on positions](positions_theory.py#the-setting) and
+# $\pi$ the frequencies of the tokens. There one read-out $A$ served all offsets. Now each offset may have its own.
+#
+# ````{prf:proposition} the best gain at an offset is even
+# :label: prop-even-gain
+#
+# Let every token occur. To second order in $A$, with $b$ at its best, the loss changes by
+# $-\langle A, K_m\rangle + \frac12\mathrm{Tr}(A^\top K_0 A K_0)$. It is least at $A_m = K_0^+ K_m K_0^+$, where it has fallen by half of
+#
+# $$
+# \gamma^*(m) = \langle A_m, K_m \rangle = \bigl\|(K_0^+)^{1/2} K_m (K_0^+)^{1/2}\bigr\|^2 = \sum_{a,b} \frac{K_m(a, b)^2}{\pi_a\pi_b} .
+# $$ (eq-even-gain)
+#
+# So $\gamma^*(-m) = \gamma^*(m)$ for every stationary text.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# At $A = 0$ the best logits are $b = \log\pi$. The first derivative of the cross-entropy is $-\langle A, K_m\rangle$ once $b$ is free
+# to absorb the mean of $A\delta_{t_m}$. Its second derivative is the variance of the logits under $\pi$, whose matrix is
+# $\mathrm{diag}(\pi) - \pi\pi^\top = K_0$. The variance of $\delta_{t_m}$ is also $K_0$. This gives the quadratic form.
+#
+# It is convex, and least where $K_0 A K_0 = K_m$. As every token occurs, $K_0$ has the null space spanned by the vector 1, which
+# $K_m$ and $K_m^\top$ map to 0. So $A_m$ solves the equation, and the loss has fallen by
+# $\langle A_m, K_m\rangle - \frac12\langle A_m, K_m\rangle$. With $D = \mathrm{diag}(\pi)$, $K_0 D^{-1} K_m = (I - \pi 1^\top)K_m = K_m$,
+# so $D^{-1} K_m D^{-1}$ solves it as well. Two solutions differ by constants in rows or columns, to which $\langle \cdot, K_m \rangle$
+# is blind. This is the last form in {eq}`eq-even-gain`. $K_{-m} = K_m^\top$ leaves it unchanged.
+# ```
+# ````
+
+
+# %% tags=["remove-cell"]
+def random_steps(order: int, n_vocab: int = 3) -> Float[Tensor, "v v v"]:
+    """``Pr[t_i = c | t_{i-2} = a, t_{i-1} = b]`` of a random chain of first or second order, not reversible."""
+    generator = torch.Generator().manual_seed(1)
+    steps = torch.rand(n_vocab, n_vocab, n_vocab, generator=generator, dtype=torch.float64) ** 3
+    steps = steps / steps.sum(-1, keepdim=True)
+    return steps if order == 2 else steps[:1].expand(n_vocab, -1, -1)
+
+
+def stationary_pairs(steps: Float[Tensor, "v v v"]) -> Float[Tensor, "v v"]:
+    """The law of two neighbouring tokens that stays the same from place to place."""
+    n = len(steps)
+    of_pairs = torch.zeros(n, n, n, n).double()  # from (a, b) to (b, c)
+    for b in range(n):
+        of_pairs[:, b, b] = steps[:, b]
+    balance = torch.eye(n * n).double() - of_pairs.reshape(n * n, n * n).T
+    return torch.linalg.solve(balance + 1, torch.ones(n * n).double()).view(n, n)
+
+
+def block_law(steps: Float[Tensor, "v v v"], n: int) -> Float[Tensor, "..."]:
+    """Probability of every block of n tokens, a dimension for each token."""
+    law = stationary_pairs(steps)
+    if n == 1:
+        return law.sum(1)
+    for _ in range(n - 2):
+        law = law[..., None] * steps
+    return law
+
+
+def around(steps: Float[Tensor, "v v v"], w: int) -> Float[Tensor, "..."]:
+    """The law of a token, at place w, with w tokens on either side."""
+    return block_law(steps, 2 * w + 1)
+
+
+def entropy(law: Float[Tensor, "..."], places: list[int]) -> float:
+    """``H`` of the tokens at these places of a block, in nats."""
+    others = [place for place in range(law.ndim) if place not in places]
+    of = law.sum(others) if others else law
+    return float(-torch.xlogy(of, of).sum())
+
+
+def information(law: Float[Tensor, "..."], one: list[int], other: list[int], given: list[int] | None = None) -> float:
+    """``I(one; other | given)`` in nats, of the tokens at some places of a block."""
+    given = given or []
+    apart = entropy(law, one + given) + entropy(law, other + given)
+    together = entropy(law, one + other + given)
+    return apart - together - (entropy(law, given) if given else 0.0)
+
+
+def covariance(law: Float[Tensor, "..."], one: int, other: int) -> Float[Tensor, "v v"]:
+    """``Pr[t_one = a, t_other = b] - Pr[t_one = a] Pr[t_other = b]``."""
+    of_one, of_other = (law.sum([i for i in range(law.ndim) if i != place]) for place in (one, other))
+    if one == other:
+        return of_one.diag() - torch.outer(of_one, of_one)
+    pair = law.sum([i for i in range(law.ndim) if i not in (one, other)])
+    return (pair if one < other else pair.T) - torch.outer(of_one, of_other)
+
+
+# %%
+@claim(
+    "S1.14",
+    "(both sides)",
+    "the tokens on the left of a token tell as much about it as those on its right",
+    Verdict.HOLDS,
+    ours=True,
+)
+def both_sides_tell_alike():
+    for order, w in product((1, 2), (1, 2, 3)):
+        steps = random_steps(order)
+        law, token = around(steps, w), [w]
+        left, right = list(range(w)), list(range(w + 1, 2 * w + 1))
+        words = f"chain of order {order}, width {w}"
+        h_1, h_w, h_more = (entropy(block_law(steps, k), list(range(k))) for k in (1, w, w + 1))
+        yield exact(
+            f"{words}: $I(t_0; L)$, less the entropies of blocks", information(law, token, left) - (h_1 + h_w - h_more)
+        )
+        yield exact(
+            f"{words}: $I(t_0; R)$, less $I(t_0; L)$", information(law, token, right) - information(law, token, left)
+        )
+        one_way = information(law, token, left, right)
+        yield exact(
+            f"{words}: $I(t_0; R \\mid L)$, less $I(t_0; L \\mid R)$", information(law, token, right, left) - one_way
+        )
+    law = around(random_steps(2), 3)
+    for m in (2, 3):
+        alone = information(law, [3], [3 + m]) - information(law, [3], [3 - m])
+        yield exact(f"order 2, the token at offset {m}: right less left", alone)
+    uneven = information(law, [3], [4, 6]) - information(law, [3], [2, 0])
+    yield compare("order 2, offsets 1 and 3 together: right less left, absolute", abs(uneven), ">", 1e-3)
+    order_of_tokens = symmetry_score(covariance(law, 3, 4))
+    yield compare("order 2: $s$ of $K_1$, which is 1 for a reversible text", order_of_tokens, "<", 0.5)
+
+
+show(both_sides_tell_alike())
+
+
+# %% tags=["remove-cell"]
+def pseudo_inverse(m: Float[Tensor, "n n"]) -> Float[Tensor, "n n"]:
+    """``M^+`` of a symmetric matrix, of whose zero eigenvalues rounding leaves about 1e-17."""
+    return torch.linalg.pinv(m, hermitian=True, rtol=1e-10)
+
+
+def best_gain(law: Float[Tensor, "..."], token: int, seen: list[int]) -> float:
+    """``Tr(K_0^+ C S^+ C^T)``: twice what the loss falls to second order if the tokens seen have read-outs of their own."""
+    to_seen = torch.cat([covariance(law, token, place) for place in seen], 1)
+    among = torch.cat([torch.cat([covariance(law, a, b) for b in seen], 1) for a in seen], 0)
+    of_token = covariance(law, token, token)
+    return float((pseudo_inverse(of_token) @ to_seen @ pseudo_inverse(among) @ to_seen.T).trace())
+
+
+def slopes_of_loss(law: Float[Tensor, "..."], token: int, place: int) -> tuple[float, float]:
+    """First and second derivative at 0 of the cross-entropy of logits ``b + x A delta``, by automatic differentiation.
+
+    A is the best read-out of the proposition, and x the number by which it is multiplied.
+    """
+    inverse = pseudo_inverse(covariance(law, token, token))
+    read_out = inverse @ covariance(law, token, place) @ inverse
+    frequencies = law.sum([i for i in range(law.ndim) if i != token])
+    pair = covariance(law, token, place) + torch.outer(frequencies, frequencies)
+
+    def loss(x: Tensor) -> Tensor:
+        logits = frequencies.log()[:, None] + x * (read_out - (read_out @ frequencies)[:, None])
+        return -(pair * logits.log_softmax(0)).sum()
+
+    at = torch.zeros(()).double()
+    first = torch.func.grad(loss)
+    return float(first(at)), float(torch.func.grad(first)(at))
+
+
+# %%
+@claim(
+    "S1.14",
+    "(the best gain at an offset)",
+    "with a read-out for each offset, what attention can gain is even in the offset",
+    Verdict.HOLDS,
+    ours=True,
+)
+def best_gain_is_even():
+    w = 3
+    law = around(random_steps(2), w)
+    frequencies = law.sum([i for i in range(law.ndim) if i != w])
+    for m in (1, 2, 3):
+        right, left = best_gain(law, w, [w + m]), best_gain(law, w, [w - m])
+        yield exact(f"offset {m}: $\\gamma^*$ to the right, less to the left", right - left)
+        ratio = covariance(law, w, w + m).square() / torch.outer(frequencies, frequencies)
+        yield exact(f"offset {m}: $\\gamma^*$ less the sum of squares over frequencies", right - ratio.sum())
+        first, second = slopes_of_loss(law, w, w + m)
+        yield exact(f"offset {m}: first derivative of the loss along $A_m$, plus $\\gamma^*$", first + right)
+        yield exact(f"offset {m}: second derivative of the loss along $A_m$, less $\\gamma^*$", second - right)
+    both = best_gain(law, w, [w + 1, w + 2]) - best_gain(law, w, [w - 1, w - 2])
+    yield compare("offsets 1 and 2 together: right less left, absolute", abs(both), ">", 1e-3)
+
+
+show(best_gain_is_even())
+
+# %% [markdown]
+# **Its place in the argument.** The theorem assumes a stationary text and nothing else: the text need not be reversible, and
+# no read-out is involved. So an encoder that sees both sides has, on the whole, nothing to gain from preferring one of them. The
+# theorem does not say that a *model* with one read-out for all offsets gains equally much on both sides; for that
+# {prf:ref}`thm-position-masked` asks for a symmetric read-out. Nor does it say which of two equally good sides a head
+# takes. In second order even two offsets together may gain more on one side, as the last line of the check shows. The theorem
+# suggests an experiment, in which the window keeps both sides and one side is made less informative, for example by replacing some
+# of its tokens by random ones. Such a text is not stationary around the predicted token, and the planted errors of the two checks
+# include it.
+#
+# ## Who asks must also answer
+#
+# {prf:ref}`thm-s1-14` makes an update symmetric if $\beta_{ij} = \beta_{ji}$: if position $i$ contributes as much to predicting
+# position $j$ as the other way round. In masked training this is not enough. A position that is predicted holds the embedding
+# $e_*$ of the mask, and a position that helps to predict it holds its token.
+#
+# ````{prf:theorem} who asks must also answer
+# :label: thm-who-asks
+#
+# In a first layer, let each position of a sequence be hidden in turn. The query at $i$ is $e_* + p_i$ and the key at $j \neq i$ is
+# $e_{t_j} + p_j$. Let $\beta_{ij} = \beta_{ji}$ exactly, and put $\beta_{ii} = 0$, $B = (\beta_{ij})$, $b_j = \sum_i \beta_{ij}$,
+# $v = \sum_j b_j e_{t_j}$ and $r = \sum_j b_j p_j$. With the rows $p_j$ in $P$ and $e_{t_j}$ in $E$,
+#
+# $$
+# \Delta W = \sum_{i \neq j} \beta_{ij}\,(e_* + p_i)(e_{t_j} + p_j)^\top = e_* v^\top + e_* r^\top + P^\top B E + P^\top B P .
+# $$ (eq-who-asks)
+#
+# 1. The last block is symmetric. The skew-symmetric part of $\Delta W$ is that of the first three.
+# 2. Let $e_*$, the tokens and the positions lie in three subspaces that are orthogonal to each other, and $\Delta W \neq 0$. Then
+#
+#    $$
+#    s = \frac{\|P^\top B P\|^2}{\|P^\top B P\|^2 + \|P^\top B E\|^2 + \|e_*\|^2 (\|v\|^2 + \|r\|^2)} ,
+#    $$ (eq-who-asks-score)
+#
+#    which is 0 without positions. It also holds for sums over sequences, with the sums of the blocks.
+# 3. Let moreover all tokens be different, all embeddings of tokens orthogonal with length $\ell_t$, those of positions
+#    orthogonal with length $\ell_p$, and $\|e_*\| = \ell_*$. With $\kappa = \sum_j b_j^2/\sum_{ij}\beta_{ij}^2$,
+#
+#    $$
+#    s = \frac{\ell_p^2}{\ell_p^2 + \ell_t^2} \cdot \frac{\ell_p^2}{\ell_p^2 + \kappa\,\ell_*^2} .
+#    $$ (eq-who-asks-lengths)
+#
+# 4. If the query at $i$ holds $e_{t_i}$ instead of $e_*$, then $s = 1$, with positions or without.
+# 5. If the query at $i$ holds a token that is drawn independently of the text and of the coefficients, with probability $q_a$ for
+#    token $a$, the expectation of $\Delta W$ over these draws is {eq}`eq-who-asks` with $e_* = \sum_a q_a e_a$.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# Multiply out. The first two blocks are $\sum_j \bigl(\sum_i \beta_{ij}\bigr) e_* (e_{t_j} + p_j)^\top$. $B$ is symmetric, so
+# $P^\top B P$ is. This is 1.
+#
+# In 2, the rows and the columns of the four blocks lie in the pairs of subspaces (mask, tokens), (mask, positions), (positions,
+# tokens) and (positions, positions). So the blocks are orthogonal to each other, and $\|\Delta W\|^2$ is the sum of their squared
+# norms, the denominator. The transposes of the first three lie in pairs that do not occur. So
+# $\mathrm{Tr}(\Delta W \Delta W) = \langle \Delta W, \Delta W^\top \rangle$ is $\|P^\top B P\|^2$. In 3,
+# $\|P^\top B P\|^2 = \ell_p^4 \|B\|^2$, $\|P^\top B E\|^2 = \ell_p^2\ell_t^2\|B\|^2$, $\|v\|^2 = \ell_t^2 \sum b_j^2$ and
+# $\|r\|^2 = \ell_p^2 \sum b_j^2$. The denominator is $\|B\|^2(\ell_p^2 + \ell_t^2)(\ell_p^2 + \kappa\,\ell_*^2)$.
+#
+# In 4, $\Delta W = (E + P)^\top B (E + P)$. In 5, the query enters linearly, and its draw is independent of all that multiplies it.
+# ```
+# ````
+#
+# The pair of $i$ with itself, whose key is hidden as well, adds $\sum_i \beta_{ii}(e_* + p_i)(e_* + p_i)^\top$, which is symmetric
+# and contains no token.
+
+
+# %% tags=["remove-cell"]
+class Embeddings(NamedTuple):
+    """What the places of a sequence hold: the mask, their tokens and their positions."""
+
+    mask: Float[Tensor, " d"]
+    tokens: Float[Tensor, "n d"]
+    positions: Float[Tensor, "n d"]
+
+
+class Blocks(NamedTuple):
+    """The four blocks of an update by what queries hold, and then by what keys hold."""
+
+    mask_token: Float[Tensor, "d d"]
+    mask_position: Float[Tensor, "d d"]
+    position_token: Float[Tensor, "d d"]
+    position_position: Float[Tensor, "d d"]
+
+
+def orthogonal_embeddings(n: int, lengths: tuple[float, float, float], repeated: bool, seed: int) -> Embeddings:
+    """Orthogonal directions with the lengths of the mask, of tokens and of positions; all tokens different, or not."""
+    generator = torch.Generator().manual_seed(seed)
+    square = torch.randn(2 * n + 1, 2 * n + 1, generator=generator, dtype=torch.float64)
+    directions = torch.linalg.qr(square).Q
+    of_mask, of_tokens, of_positions = lengths
+    chosen = torch.arange(n) // 2 if repeated else torch.arange(n)
+    tokens = of_tokens * directions[1 : n + 1][chosen]
+    return Embeddings(of_mask * directions[0], tokens, of_positions * directions[n + 1 :])
+
+
+def random_embeddings(n: int, d: int, seed: int) -> Embeddings:
+    """Normal embeddings, in no particular directions."""
+    generator = torch.Generator().manual_seed(seed)
+    draw = torch.randn(2 * n + 1, d, generator=generator, dtype=torch.float64)
+    return Embeddings(draw[0], draw[1 : n + 1], draw[n + 1 :])
+
+
+def agreeing(n: int, seed: int) -> Float[Tensor, "n n"]:
+    """Random coefficients with ``beta_ij = beta_ji`` exactly, and 0 on the diagonal."""
+    return correlated_coefficients(1.0, 1, n, torch.Generator().manual_seed(seed))[0]
+
+
+def update(
+    beta: Float[Tensor, "n n"], queries: Float[Tensor, "n d"], keys: Float[Tensor, "n d"]
+) -> Float[Tensor, "d d"]:
+    """``sum_ij beta_ij q_i k_j^T``."""
+    return queries.T @ beta @ keys
+
+
+def hidden(of: Embeddings) -> Float[Tensor, "n d"]:
+    """What queries are: the mask and their positions."""
+    return of.mask + of.positions
+
+
+def blocks(beta: Float[Tensor, "n n"], of: Embeddings) -> Blocks:
+    """The four blocks of the update."""
+    arriving = beta.sum(0)
+    return Blocks(
+        torch.outer(of.mask, arriving @ of.tokens),
+        torch.outer(of.mask, arriving @ of.positions),
+        of.positions.T @ beta @ of.tokens,
+        of.positions.T @ beta @ of.positions,
+    )
+
+
+def score_by_blocks(of: Blocks) -> float:
+    """``s``: the share of the block between positions in the squared norms of all four."""
+    squares = [float(block.square().sum()) for block in of]
+    return squares[-1] / sum(squares)
+
+
+def score_by_lengths(beta: Float[Tensor, "n n"], lengths: tuple[float, float, float]) -> float:
+    """``s`` of different tokens, from the lengths of the mask, of tokens and of positions."""
+    mask, token, position = (length**2 for length in lengths)
+    kappa = float(beta.sum(0).square().sum() / beta.square().sum())
+    return position / (position + token) * position / (position + kappa * mask)
+
+
+def skew(m: Float[Tensor, "d d"]) -> Float[Tensor, "d d"]:
+    """The skew-symmetric part."""
+    return (m - m.T) / 2
+
+
+def mean_over_drawn_queries(beta: Float[Tensor, "n n"], of: Embeddings, vocabulary: Float[Tensor, "v d"]) -> Tensor:
+    """The update if each query holds any token of a vocabulary, averaged over all ways to draw them."""
+    n = len(beta)
+    total = torch.zeros_like(torch.outer(of.mask, of.mask))
+    ways = torch.cartesian_prod(*[torch.arange(len(vocabulary))] * n)
+    for drawn in ways:
+        total = total + update(beta, vocabulary[drawn] + of.positions, of.tokens + of.positions)
+    return total / len(ways)
+
+
+# %%
+@claim(
+    "S1.15",
+    "(who asks must also answer)",
+    "coefficients that agree make only that block symmetric which queries and keys both hold",
+    Verdict.HOLDS,
+    ours=True,
+)
+def who_asks_must_answer(n_tokens=6, seed=1):
+    beta, anywhere = agreeing(n_tokens, seed), random_embeddings(n_tokens, 8, seed)
+    keys = anywhere.tokens + anywhere.positions
+    masked = update(beta, hidden(anywhere), keys)
+    parts = blocks(beta, anywhere)
+    yield exact(
+        "any embeddings: the update against its four blocks, relative", relative_error(masked, sum(parts[1:], parts[0]))
+    )
+    others = parts.mask_token + parts.mask_position + parts.position_token
+    yield exact(
+        "any embeddings: skew part against that of three blocks, relative", relative_error(skew(masked), skew(others))
+    )
+    yield exact("any embeddings, queries hold their tokens: $s$", symmetry_score(update(beta, keys, keys)), 1)
+    lengths = (1.5, 1.0, 0.7)
+    for words, repeated in (("different tokens", False), ("repeated tokens", True)):
+        apart = orthogonal_embeddings(n_tokens, lengths, repeated, seed)
+        s = symmetry_score(update(beta, hidden(apart), apart.tokens + apart.positions))
+        yield exact(
+            f"three subspaces, {words}: $s$ less the formula of the blocks", s - score_by_blocks(blocks(beta, apart))
+        )
+    apart = orthogonal_embeddings(n_tokens, lengths, False, seed)
+    s = symmetry_score(update(beta, hidden(apart), apart.tokens + apart.positions))
+    yield exact(
+        "three subspaces, different tokens: $s$ less the formula of the lengths", s - score_by_lengths(beta, lengths)
+    )
+    alone = apart._replace(positions=torch.zeros_like(apart.positions))
+    yield exact("three subspaces, no positions: $s$", symmetry_score(update(beta, hidden(alone), alone.tokens)))
+    few, vocabulary = random_embeddings(3, 8, seed), anywhere.tokens[:3]
+    drawn = mean_over_drawn_queries(agreeing(3, seed), few, vocabulary)
+    of_mean = few._replace(mask=vocabulary.mean(0))
+    expected = update(agreeing(3, seed), hidden(of_mean), few.tokens + few.positions)
+    yield exact(
+        "queries hold tokens drawn at random: mean update against the formula, relative",
+        relative_error(drawn, expected),
+    )
+
+
+show(who_asks_must_answer(n_tokens, seed))
+
+# %% [markdown]
+# **Its place in the argument.** In masked training the agreement of coefficients, which {prf:ref}`thm-s1-14` assumes, makes
+# positions symmetric and tokens not. Equation {eq}`eq-who-asks-lengths` puts a number to this. If positions and tokens have
+# embeddings of equal length, $s$ is at most 1/2. So a table of position embeddings is the one thing in this
+# theorem that both roles hold.
+#
+# The theorem has narrow limits. It is about the first layer, because in the layers above a hidden position no longer holds the
+# mask alone but also what it has read. It needs three orthogonal subspaces for its numbers, and trained embeddings are
+# not orthogonal. By its last part, random tokens in the place of the mask are no better than the mask as long as the
+# coefficients do not depend on which token was drawn. If training with random tokens does make $W_{qk}$ symmetric, the reason
+# must be that the coefficients depend on them, or that it happens in the layers above.
