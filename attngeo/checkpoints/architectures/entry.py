@@ -132,6 +132,9 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
             attention.
         causal: whether a token sees only those before it; None: in decoders.
         decoder_if: config key that, when true, makes this encoder a causal decoder.
+        follows_is_causal: whether a decoder attends in both directions where its config says ``is_causal: false``.
+        both_ways_if: config key that, when true or "all", lets a decoder attend in both directions.
+        both_ways_within: whether it does so within a larger model too, which may make the mask itself.
         in_memory: module, query and key where transformers 5 names them otherwise than the files that it writes.
         positions: how it takes positions, or their kind alone; None where nothing is said, as of cross-attention.
         norm: name of the layer normalisation before it, in its module or in what that is in; "" where there is none.
@@ -156,6 +159,9 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
     layers: str = "num_hidden_layers"
     causal: bool | None = None
     decoder_if: str = ""
+    follows_is_causal: bool = True
+    both_ways_if: str = ""
+    both_ways_within: bool = True
     in_memory: tuple[str, str, str] | None = None
     positions: Any = None  # a Positions, once made
     norm: str | None = None

@@ -69,6 +69,14 @@ class _Config:
             return value_of(values, name, kind)
         return default_sizes().get(self.model_type, {}).get(key)
 
+    def sees_later_tokens(self, entry: Attention) -> bool:
+        """Whether the configuration makes this decoder attend in both directions."""
+        if entry.follows_is_causal and not self.values.get("is_causal", True):
+            return True
+        if not entry.both_ways_if or (self.nested and not entry.both_ways_within):
+            return False
+        return self.values.get(entry.both_ways_if) in (True, "all")
+
 
 def value_of(config: Mapping, key: str, kind: Any) -> Any:
     """A value of a config if it is of a kind; None where there is none.
@@ -104,9 +112,7 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
     for stack in stacks:
         modules, positions = _modules(stack, shapes), _positions(stack, shapes)
         _check_complete(stack, [numbers for numbers, _ in modules])
-        decoder = bool(stack.entry.decoder_if and stack.config.get(stack.entry.decoder_if, bool))
-        part: Part = "decoder" if decoder else stack.entry.part
-        causal = part == "decoder" if stack.entry.causal is None else stack.entry.causal
+        part, causal = _label(stack, stacks, shapes)
         if part == "cross":
             modules = [(numbers, module) for numbers, module in modules if _of_one_width(stack, module, shapes)]
         first = sum(plan.part == part for plan in plans)
@@ -217,6 +223,27 @@ def _renamed(stack: _Stack) -> _Stack:
     module, query, key = stack.entry.in_memory
     layout = stack.entry.layout if query == key else "separate"
     return replace(stack, entry=structs.replace(stack.entry, module=module, query=query, key=key, layout=layout))
+
+
+def _label(stack: _Stack, stacks: list[_Stack], shapes: Mapping[str, Size]) -> tuple[Part, bool]:
+    """The part that a stack is, and whether its tokens see only those before them.
+
+    A decoder whose configuration lets its tokens see later ones is an encoder, unless it attends to an encoder.
+    """
+    entry = stack.entry
+    part: Part = entry.part
+    if entry.decoder_if and stack.config.get(entry.decoder_if, bool):
+        part = "decoder"
+    if entry.causal is not None:
+        return part, entry.causal
+    if part != "decoder":
+        return part, False
+    if not stack.config.sees_later_tokens(entry):
+        return part, True
+    crosses = any(
+        other.config is stack.config and other.entry.part == "cross" and _modules(other, shapes) for other in stacks
+    )
+    return ("decoder" if crosses else "encoder"), False
 
 
 def _pattern(stack: _Stack, weight: str) -> re.Pattern:

@@ -1,0 +1,134 @@
+"""Writes the keys of configurations that the reader knows, from the pinned transformers.
+
+    python tests/checkpoints/make_keys.py
+
+``attngeo/checkpoints/architectures/keys.json`` then holds two things. ``attention`` has every key whose name says that
+it may concern attention, with the model types that have it and its default there. The sweep of configuration keys
+(sweep_keys.py) changes these keys one at a time. ``other`` has the names of all other keys.
+"""
+
+import ast
+import inspect
+import json
+import re
+import sys
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from transformers import CONFIG_MAPPING, GenerationConfig, PretrainedConfig
+
+from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.checkpoints.architectures.entry import Refused
+
+KEYS = Path(__file__).parents[2] / "attngeo" / "checkpoints" / "architectures" / "keys.json"
+# keys whose names say that they concern other things than attention, or sizes that the weights must fit
+OTHER = re.compile(
+    r"vocab|dropout|drop_path|_token_id|token_ids?$|initializer|_init|^init|eps$|epsilon|hidden_act|activation|loss"
+    r"|label|dtype|expert|moe|router|mlp|ffn|intermediate|mamba|conv|mel|sampling|spectrogram|codebook|config$|_kernel"
+    r"|stride|padding|image_size|patch_size|channels|ssm|upsample|downsample|output_|return_|id2|problem_type"
+    r"|architectures|chunk_size_feed|use_cache|tie_|_prob$|classif|summary|mask_time|mask_feature|ctc|tdnn|xvector"
+    r"|num_queries|topk|top_k|duration|vae|vq|timestep|pooler|pooling|feat_|feature|decoder_start|forced_|num_labels"
+    r"|reduction|cost|coefficient|weight_|matcher|query_dim|linear_|lora|pdrop|tokens?$|beam|early|length_penalty"
+    r"|transformers_version|is_encoder_decoder|model_type|num_frames|fpn|neck|head_hidden|_name_or_path|codevec|spectr"
+    r"|token_index|layerdrop|depths?$|blocks?$|(hidden|embed\w*|fusion|projector|input|crop|projection|vector)_sizes?$"
+    r"|^num_(hidden_)?layers|_layers$|n_layers?$|hidden_dim|d_model|embed_dim|emb_dim|embedding_dim|n_embd|^d_ff$|n_inner"
+    r"|out_indices|stage_names|^num_filters|resblock|dilation|quantiz|vocoder|speaker|spkr|index_name|dataset|retrieval"
+    r"|passages|generator|wavenet|flow_size|attractor|bin_|fov|pitch|energy|lang|spec_augment|num_negatives|proj_code"
+    r"|readout|reassemble|sinkhorn|column|cell|dice|mask_weight|no_object|class_weight|train_num_points|sample_ratio"
+)
+ATTENTION = re.compile(  # what the names of keys that concern attention have in them
+    r"attention|attn|heads?$|heads?_|qk|query|key|kv|rope|rotary|posit|pos_|alibi|bias|sliding|window|causal|directional"
+    r"|is_decoder|is_encoder|clip|softcap|soft_cap|logit_scale|layer_types|block_type|chunk|relative|talking|^asm$"
+    r"|local|global|multi_query|num_groups|gating|scaling|temperature_tuning|floor_scale|multiplier|cross|index"
+    r"|prefix_lm|legacy|norm|context|look_|lookahead|streaming|sr_ratios|qv_|architecture|hybrid|ratio$|d_kv|v_head|span"
+)
+# keys of configurations that older versions of transformers, other libraries or the Hub wrote
+OLD = """_attn_implementation _commit_hash _flash_attn_2_enabled _num_labels add_final_layer_norm auto_map
+attn_implementation do_sample directionality early_stopping extra_pos_embeddings finetuning_task flash_attn
+force_bos_token_to_be_generated gradient_checkpointing language max_batch_size model_name model_parallel n_ctx
+n_special name normalize_embedding output_past output_scores predict_special_tokens quantization_config
+compression_config static_position_embeddings task_specific_params tokenizer_class torchscript transformers.js_config
+unsloth_fixed unsloth_version use_flash_attn use_mems_eval xla_device""".split()
+
+
+def main() -> None:
+    """Write the file."""
+    KEYS.write_text(text())
+
+
+def text() -> str:
+    """What the file must hold: a line for each key."""
+    attention, other = known_keys()
+    lines = [f"  {json.dumps(key)}: {json.dumps(groups)}" for key, groups in sorted(attention.items())]
+    names = "\n".join(f"  {json.dumps(name)}," for name in sorted(other)).rstrip(",")
+    return '{"attention": {\n' + ",\n".join(lines) + '\n},\n"other": [\n' + names + "\n]}\n"
+
+
+def known_keys() -> tuple[dict[str, list], set[str]]:
+    """For each key of attention its defaults, each with the model types that have it; and the names of other keys."""
+    defaults: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    other = {*OLD, *GenerationConfig().to_dict(), *vars(PretrainedConfig())}
+    for model_type, config in sorted(default_configs().items()):
+        for key, value in config.items():
+            if is_of_attention(key):
+                defaults[key][json.dumps(plain(value))].append(model_type)
+            else:
+                other.add(key)
+    attention = {
+        key: [[json.loads(value), " ".join(types)] for value, types in sorted(groups.items())]
+        for key, groups in defaults.items()
+    }
+    return attention, other - set(attention)
+
+
+def is_of_attention(key: str) -> bool:
+    """Whether the name of a key says that it may concern attention."""
+    return bool(ATTENTION.search(key)) and not OTHER.search(key)
+
+
+def plain(value: Any) -> Any:
+    """A default as the file holds it: lists and mappings, which depend on other keys, are left out."""
+    return value if value is None or isinstance(value, bool | int | float | str) else "..."
+
+
+@cache
+def default_configs() -> dict[str, dict[str, Any]]:
+    """The default configuration of each model type that we read, with the keys that its code alone knows."""
+    configs = {}
+    for model_type, entry in ARCHITECTURES.items():
+        if isinstance(entry, Refused) or model_type not in CONFIG_MAPPING:
+            continue
+        kind = CONFIG_MAPPING[model_type]
+        try:
+            config = json.loads(kind().to_json_string(use_diff=False))
+        except ValueError:  # a model of several has no default configuration
+            config = {}
+        config |= {key: None for key in read_by_getattr(model_type) if key not in config}
+        config |= {key: config.get(name) for key, name in kind.attribute_map.items() if key not in config}
+        configs[model_type] = config
+    return configs
+
+
+@cache
+def source_trees(model_type: str) -> list[ast.Module]:
+    """The code of a model type and of its configuration."""
+    folder = Path(inspect.getmodule(CONFIG_MAPPING[model_type]).__file__).parent
+    return [ast.parse(path.read_text()) for path in folder.glob("*.py") if path.name.startswith(("modeling", "config"))]
+
+
+@cache
+def read_by_getattr(model_type: str) -> set[str]:
+    """Keys that the code of a model type reads by ``getattr(config, "key", ...)``, and so also where a class has none."""
+    found = set()
+    for tree in source_trees(model_type):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr" and len(node.args) > 2:
+                if isinstance(node.args[1], ast.Constant) and "config" in ast.unparse(node.args[0]):
+                    found.add(node.args[1].value)
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())
