@@ -21,7 +21,8 @@ from attngeo.bilinear.positions import sinusoids
 from attngeo.checkpoints.adapters import Adapter, open_adapter
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import ABSOLUTE, Entry, Matrix, Part
-from attngeo.checkpoints.architectures.locate import Misfit, locate
+from attngeo.checkpoints.architectures.keys import BESIDE
+from attngeo.checkpoints.architectures.locate import Misfit, locate, unfollowed
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.derived import Computed, by_plain_names, companions, require_readable
 from attngeo.checkpoints.gguf_files import GgufFile, gguf_path
@@ -31,7 +32,6 @@ from attngeo.checkpoints.tensorfiles import SUFFIXES, Repository, TensorFile, no
 from attngeo.errors import CheckpointError, ParameterError
 from attngeo.inputs import local_path
 
-QK_NORMS = ("q_norm", "k_norm", "q_layernorm", "k_layernorm", "query_norm", "query_layernorm")
 QUERIES = ("q_proj", "query", "query_proj", "q", "qkv", "qkv_proj", "query_key_value", "c_attn", "to_q", "attn_q")
 TABLE_APART = "positions/embeddings.safetensors"  # in a folder whose weights leave out the position table
 WITHOUT_TABLE = {  # kinds of positions outside the embedding, in words
@@ -133,6 +133,7 @@ class Checkpoint:
             self._files |= rounded
             shapes = {name: file.shapes[name] for name, file in self._files.items()}
             self.plans = locate(architectures, config, shapes) if plans is None else plans
+            self._unfollowed = unfollowed(architectures, config) if plans is None else []
             for weight in {name for plan in self.plans for name in plan.names(matrix) if name}:
                 if weight in self._files:
                     require_readable(weight, self._files)
@@ -196,20 +197,14 @@ class Checkpoint:
         """What this model has in its attention beside ``W_qk``, as its config and the names of its tensors tell."""
         if self.matrix != "qk":
             return []
-        names = {name.rpartition(".")[0] for name in self._files}
         modules = {plan.module for plan in self.plans}
         kinds = dict.fromkeys(plan.positions.kind for plan in self.plans if plan.positions)
         if any(f"{m}.rel_pos_h" in self._files for m in modules):  # of images, beside a table
             kinds["relative-key"] = None
-        configs = [self._config]
-        for config in configs:  # and those within, to any depth
-            configs += [value for value in config.values() if isinstance(value, Mapping)]
         has = {
             **{f"positions {WITHOUT_TABLE[kind]}": True for kind in kinds if kind in WITHOUT_TABLE},
             "gains of the layer normalisation before": not self.fold_norm and any(plan.norm for plan in self.plans),
-            "norms of queries and keys": any(f"{m}.{norm}" in names for m in modules for norm in QK_NORMS),
-            "biases": any(f"{plan.query.removesuffix('weight')}bias" in self._files for plan in self.plans),
-            "a soft cap of the logits": any(config.get("attn_logit_softcapping") for config in configs),
+            **{words: any(extra in plan.beside for plan in self.plans) for extra, words in BESIDE.items()},
         }
         return [what for what, there in has.items() if there]
 
@@ -256,6 +251,11 @@ class Checkpoint:
             )
         made = {self._made[weight]: weight for weight in reversed(weights) if weight in self._made}
         lines += [f"computed from its stored parts by {words}: {weight}" for words, weight in made.items()]
+        if self._unfollowed and self.matrix == "qk":
+            lines.append(
+                "keys of the configuration that attngeo does not follow, and that may change queries, keys or the mask:"
+                f" {', '.join(self._unfollowed)}"
+            )
         return lines
 
     def _of_unstated_width(self) -> LayerPlan | None:

@@ -158,7 +158,11 @@ def _of_torch(model: nn.Module, kind: str) -> list[LayerPlan]:
         norm = f"{outer}.norm1.weight".lstrip(".") if part != "cross" and getattr(layer, "norm_first", False) else ""
         widths = heads, heads, module.head_dim
         plans.append(
-            LayerPlan(part, number, part == "decoder", name, query, key, value, output, layout, *widths, norm=norm)
+            LayerPlan(
+                *(part, number, part == "decoder", name, query, key, value, output, layout, *widths),
+                norm=norm,
+                beside=("biases",) if module.in_proj_bias is not None else (),
+            )
         )
     return sorted(plans, key=lambda plan: get_args(Part).index(plan.part))
 

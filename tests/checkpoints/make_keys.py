@@ -7,7 +7,6 @@ it may concern attention, with the model types that have it and its default ther
 (sweep_keys.py) changes these keys one at a time. ``other`` has the names of all other keys.
 """
 
-import ast
 import inspect
 import json
 import re
@@ -44,8 +43,9 @@ ATTENTION = re.compile(  # what the names of keys that concern attention have in
     r"|local|global|multi_query|num_groups|gating|scaling|temperature_tuning|floor_scale|multiplier|cross|index"
     r"|prefix_lm|legacy|norm|context|look_|lookahead|streaming|sr_ratios|qv_|architecture|hybrid|ratio$|d_kv|v_head|span"
 )
-# keys of configurations that older versions of transformers, other libraries or the Hub wrote
-OLD = """_attn_implementation _commit_hash _flash_attn_2_enabled _num_labels add_final_layer_norm auto_map
+# is_causal, which any configuration may have and decoders follow; and keys that older versions of transformers, other
+# libraries or the Hub wrote
+OLD = """is_causal _attn_implementation _commit_hash _flash_attn_2_enabled _num_labels add_final_layer_norm auto_map
 attn_implementation do_sample directionality early_stopping extra_pos_embeddings finetuning_task flash_attn
 force_bos_token_to_be_generated gradient_checkpointing language max_batch_size model_name model_parallel n_ctx
 n_special name normalize_embedding output_past output_scores predict_special_tokens quantization_config
@@ -112,22 +112,16 @@ def default_configs() -> dict[str, dict[str, Any]]:
 
 
 @cache
-def source_trees(model_type: str) -> list[ast.Module]:
+def source(model_type: str) -> str:
     """The code of a model type and of its configuration."""
     folder = Path(inspect.getmodule(CONFIG_MAPPING[model_type]).__file__).parent
-    return [ast.parse(path.read_text()) for path in folder.glob("*.py") if path.name.startswith(("modeling", "config"))]
+    files = [path for path in sorted(folder.glob("*.py")) if path.name.startswith(("modeling", "config"))]
+    return "\n".join(path.read_text(encoding="utf-8") for path in files)
 
 
-@cache
 def read_by_getattr(model_type: str) -> set[str]:
-    """Keys that the code of a model type reads by ``getattr(config, "key", ...)``, and so also where a class has none."""
-    found = set()
-    for tree in source_trees(model_type):
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr" and len(node.args) > 2:
-                if isinstance(node.args[1], ast.Constant) and "config" in ast.unparse(node.args[0]):
-                    found.add(node.args[1].value)
-    return found
+    """Keys that the code of a model type reads by ``getattr``, and so also where its configuration class has none."""
+    return set(re.findall(r"getattr\(\s*[\w.]*config,\s*\"(\w+)\",", source(model_type)))
 
 
 if __name__ == "__main__":

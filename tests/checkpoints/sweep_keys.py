@@ -41,7 +41,7 @@ from attention_oracle import (
     run_alone,
     without_rotation,
 )
-from make_keys import is_of_attention, read_by_getattr, source_trees
+from make_keys import is_of_attention, read_by_getattr, source
 from small_models import inputs_of, model_class, small_config
 from torch import Tensor, nn
 from transformers import CONFIG_MAPPING, PreTrainedModel
@@ -57,16 +57,36 @@ ANY = {"is_causal": [False], "use_bidirectional_attention": [True], "is_decoder"
 SLOW = 3.0  # seconds; of a model that takes longer, only the keys above are changed
 # other values of single keys; of other kinds of values see `others`
 VALUES: dict[str, list] = {
+    "attention_chunk_size": [2],
+    "attention_multiplier": [0.37],
+    "attention_window_size": [2],
+    "attn_logit_softcapping": [1.0],
+    "clip_qkv": [0.05],
+    "d_kv": [4],
+    "dim_head": [4],
+    "head_dim": [4, 16],
+    "local_attention": [2],
+    "logit_scale": [0.3],
+    "max_position_embeddings": [],
+    "max_source_positions": [],
+    "multi_query": [False, True],
+    "n_head": [2],
+    "n_heads": [2],
+    "n_positions": [],
+    "num_attention_heads": [2, 8],
+    "num_heads": [2],
+    "num_key_value_heads": [1, 2, 4],
+    "num_kv_heads": [1, 2, 4],
+    "pos_att_type": [["c2p"], ["p2c"], ["c2p", "p2c"], []],
     "position_embedding_type": ["absolute", "relative_key", "relative_key_query", "rotary"],
     "position_embeddings_type": ["relative", "rotary", "relative_key", None],
-    "pos_att_type": [["c2p"], ["p2c"], ["c2p", "p2c"], []],
-    "attn_logit_softcapping": [1.0], "sliding_window": [2], "attention_window_size": [2], "window_size": [2],
-    "local_attention": [2], "attention_chunk_size": [2], "clip_qkv": [0.05], "use_bidirectional_attention": [True, "all"],
-    "attention_multiplier": [0.37], "query_pre_attn_scalar": [100], "logit_scale": [0.3], "scaling": [0.3],
-    "num_key_value_heads": [1, 2, 4], "head_dim": [4, 16], "num_attention_heads": [2, 8], "n_head": [2], "num_heads": [2],
-    "max_position_embeddings": [], "n_positions": [], "pretraining_tp": [], "max_source_positions": [],
-    "multi_query": [False, True], "num_kv_heads": [1, 2, 4], "d_kv": [4], "dim_head": [4], "n_heads": [2],
-}  # fmt: skip
+    "pretraining_tp": [],
+    "query_pre_attn_scalar": [100],
+    "scaling": [0.3],
+    "sliding_window": [2],
+    "use_bidirectional_attention": [True, "all"],
+    "window_size": [2],
+}
 INGREDIENTS = {  # what can be taken out of a model's logits: how a note names it
     "positions": "positions",
     "biases": "biases",
@@ -87,7 +107,7 @@ class Finding:
     model_type: str
     key: str = ""
     value: Any = None
-    outcome: str = "agrees"  # or: not built, refused, not run, differs
+    outcome: str = "agrees"  # or: not built, refused, not run, differs, named (the changed key is in the notes)
     wrong: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     detail: str = ""
@@ -118,21 +138,12 @@ def others(model_type: str, key: str, value: Any) -> list:
 def compared_strings(model_type: str) -> dict[str, set[str]]:
     """The strings that the code of a model type compares each configuration key with."""
     found: dict[str, set[str]] = {}
-    for tree in source_trees(model_type):
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Compare):
-                name = getattr(node.left, "attr", getattr(node.left, "id", ""))
-                for side in node.comparators:
-                    for constant in ast.walk(side):
-                        if isinstance(constant, ast.Constant) and isinstance(constant.value, str):
-                            found.setdefault(name, set()).add(constant.value)
+    for node in ast.walk(ast.parse(source(model_type))):
+        if isinstance(node, ast.Compare):
+            name = getattr(node.left, "attr", getattr(node.left, "id", ""))
+            constants = [each for side in node.comparators for each in ast.walk(side) if isinstance(each, ast.Constant)]
+            found.setdefault(name, set()).update(each.value for each in constants if isinstance(each.value, str))
     return found
-
-
-@cache
-def names_key(model_type: str, key: str) -> bool:
-    """Whether the code of a model type has a key's name in it."""
-    return any(key in ast.unparse(tree) for tree in source_trees(model_type))
 
 
 def changes(model_type: str) -> Iterator[tuple[str, Any]]:
@@ -144,7 +155,7 @@ def changes(model_type: str) -> Iterator[tuple[str, Any]]:
     for key, values in ANY.items():
         class_keys.pop(key, None)
         given_up.pop(key, None)
-        if key != "is_causal" and not names_key(model_type, key):
+        if key != "is_causal" and key not in source(model_type):
             continue
         yield from ((key, value) for value in values if config.get(key) != value)
         for inner, values_inside in config.items():
@@ -155,7 +166,7 @@ def changes(model_type: str) -> Iterator[tuple[str, Any]]:
 
 
 def built(case: Case, key: str, value: Any, kernel: str | None = "eager") -> PreTrainedModel:
-    """The small model of a case with one key changed, in float64; without a kernel, with the one of transformers' choice."""
+    """The small model of a case with one key changed; without a kernel, with that of transformers' choice."""
     *inside, name = key.split(".")
     if case.build is not None and not key:
         config = case.build().config
@@ -199,13 +210,14 @@ def take_out(case: Case, model: PreTrainedModel, ingredients: set[str]) -> None:
     """Take ingredients out of a model's logits."""
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            positional = bool(OF_POSITIONS.search(name)) and "embeddings.position" not in name
+            embedded = re.search("embed_pos|pos_embed|embeddings", name) is not None
+            positional = OF_POSITIONS.search(name) is not None and "embeddings.position" not in name
             if name.endswith("logit_scale") and "norms" in ingredients:  # of a cosine: its logarithm
                 parameter.zero_()
             is_bias = name.endswith("bias") or re.search(r"bias_[uv]$|[qkv]_bias$", name)
-            if (positional and "positions" in ingredients and not re.search("embed_pos|pos_embed|embeddings", name)) or (
-                is_bias and not positional and "biases" in ingredients
-            ):
+            if (
+                positional and "positions" in ingredients and not re.search("embed_pos|pos_embed|embeddings", name)
+            ) or (is_bias and not positional and "biases" in ingredients):
                 parameter.zero_()
     if "positions" in ingredients:
         for name in ("build_alibi_tensor", "build_mpt_alibi_tensor"):
@@ -329,6 +341,9 @@ def _examine(finding: Finding, folder: Path) -> None:
         explain(finding, ingredients, live, forms)
     if finding.key.rpartition(".")[2] in {"", *ANY, "causal"} or any("label" in each for each in finding.wrong):
         check_label(finding, checkpoint.plans)
+    name = finding.key.rpartition(".")[2]
+    if finding.outcome == "differs" and name and any(f"{name} = " in note for note in finding.notes):
+        finding.outcome = "named"
 
 
 def notes_of(opened: Any) -> list[str]:
@@ -356,7 +371,7 @@ def compare(finding: Finding, case: Case, plans: list[LayerPlan], forms: list, c
             if bool(hidden.any()) and not any(re.search("window|mask|hid", note) for note in finding.notes):
                 wrong["hides tokens without a note"] += 1
             form = forms[number].form
-            errors = [misfit(case, form, queries, keys, probabilities, each) for each in {False, cosine or case.cosine and cosine}]
+            errors = [misfit(case, form, queries, keys, probabilities, each) for each in {False, cosine}]
             if min(errors) > TOLERANCE:
                 wrong[f"logits of {plan.part}"] += 1
     finding.wrong += [f"{what} ({count})" for what, count in sorted(wrong.items()) if what != "not run"]
@@ -391,7 +406,7 @@ def check_label(finding: Finding, plans: list[LayerPlan]) -> None:
     the kernel in which the sweep sees the probabilities.
     """
     try:
-        case, model = _made(finding, None)
+        _, model = _made(finding, None)
         inputs = inputs_of(model)
         name = next(name for name in ("decoder_input_ids", "input_ids", "inputs_embeds") if name in inputs)
         other = inputs[name].clone()
@@ -426,7 +441,8 @@ def sweep(model_types: list[str], keys: list[str], output: Path) -> None:
             for key, value in planned:
                 if slow and key.rpartition(".")[2] not in ANY:
                     continue
-                if keys and key.rpartition(".")[2] not in keys or (model_type, key, json.dumps(value)) in done:
+                not_asked = bool(keys) and key.rpartition(".")[2] not in keys
+                if not_asked or (model_type, key, json.dumps(value)) in done:
                     continue
                 finding = examine(model_type, key, value)
                 lines.write(json.dumps(asdict(finding)) + "\n")

@@ -135,6 +135,9 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
         follows_is_causal: whether a decoder attends in both directions where its config says ``is_causal: false``.
         both_ways_if: config key that, when true or "all", lets a decoder attend in both directions.
         both_ways_within: whether it does so within a larger model too, which may make the mask itself.
+        beside: what its logits have beside W_qk that its tensors do not show, by the words of `keys.BESIDE`, each with
+            the config key that must be true for it, or "" where it always has it.
+        unfollowed: config keys that change its attention in a way that the layers read do not show.
         in_memory: module, query and key where transformers 5 names them otherwise than the files that it writes.
         positions: how it takes positions, or their kind alone; None where nothing is said, as of cross-attention.
         norm: name of the layer normalisation before it, in its module or in what that is in; "" where there is none.
@@ -162,6 +165,8 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
     follows_is_causal: bool = True
     both_ways_if: str = ""
     both_ways_within: bool = True
+    beside: dict[str, str] = {}
+    unfollowed: tuple[str, ...] = ()
     in_memory: tuple[str, str, str] | None = None
     positions: Any = None  # a Positions, once made
     norm: str | None = None

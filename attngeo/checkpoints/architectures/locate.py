@@ -25,6 +25,7 @@ from attngeo.checkpoints.architectures.entry import (
     Refused,
     Tower,
 )
+from attngeo.checkpoints.architectures.keys import beside, unfollowed_keys, unknown_keys
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.errors import CheckpointError
 from attngeo.inputs import checked
@@ -33,6 +34,7 @@ Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Layers = Annotated[int, Meta(ge=0, le=1_000_000)]  # 0 where a tower is absent, or heads where a layer has no attention
 Counts = Annotated[list[Layers], Meta(min_length=1, max_length=1000)]  # by stage, or by layer
 Name = Annotated[str, Meta(max_length=200)]
+CHUNKED = "chunked_attention"  # a kind of layers that hide later tokens, whatever else a configuration says
 # number of the stack, whether it stores weights (in, out), query or key, numbers in the module's name
 Place = tuple[int, bool, str, tuple[int, ...]]
 
@@ -115,14 +117,21 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
         part, causal = _label(stack, stacks, shapes)
         if part == "cross":
             modules = [(numbers, module) for numbers, module in modules if _of_one_width(stack, module, shapes)]
+        tensors = _tensors_within([module for _, module in modules], shapes)
         first = sum(plan.part == part for plan in plans)
+        kinds = stack.config.get("layer_types", list[str]) or []
+        if not causal and part == "encoder" and stack.entry.part == "decoder" and CHUNKED in kinds:
+            part = "decoder"  # since some of its layers hide later tokens
         of_stack: list[LayerPlan] = []
         for place, (numbers, module) in enumerate(modules):
             at, maker = _Module(place, numbers, module), _maker_of_keys(stack, place, modules)
             keys = modules[maker][1]
-            plan = _plan(stack, part, first + place, causal, at, keys, shapes)
+            hides = causal or (part == "decoder" and kinds[numbers[0] : numbers[0] + 1] == [CHUNKED])
+            plan = _plan(stack, part, first + place, hides, at, keys, shapes)
             norm = "" if part == "cross" else _norm(stack, module, shapes)  # whose two sides are normalised apart
             plan = replace(plan, positions=positions, norm=norm, norm_offset=stack.entry.norm_offset)
+            extra = beside(stack.entry, stack.config.values, stack.config.model_type, tensors[module])
+            plan = replace(plan, beside=tuple(extra))
             if maker != place:
                 plan = replace(plan, keys_of=first + maker, key_norm=_norm(stack, keys, shapes))
             of_stack.append(plan)
@@ -146,6 +155,20 @@ def _names_in(shapes: Mapping[str, Size]) -> str:
         if found := [name for name in names if re.search(like, name)]:
             return ", ".join(found[:3])
     return "no tensors"
+
+
+def unfollowed(architectures: Mapping[str, Entry], config: Mapping) -> list[str]:
+    """Keys that a configuration sets and that the reader does not know or does not follow, as ``key = value``."""
+    top = _top(config)
+    stacks = list(_stacks(architectures, top))
+    of_top = {top.model_type} | {stack.config.model_type for stack in stacks if not stack.config.nested}
+    named = unknown_keys(config, of_top)
+    for stack in stacks:
+        values, model_type = stack.config.values, stack.config.model_type
+        if stack.config.nested:
+            named += unknown_keys(values, [model_type])
+        named += unfollowed_keys(stack.entry, values, model_type)
+    return list(dict.fromkeys(named))
 
 
 def places(architectures: Mapping[str, Entry], config: Mapping, names: Iterable[str]) -> dict[Place, str]:
@@ -244,6 +267,18 @@ def _label(stack: _Stack, stacks: list[_Stack], shapes: Mapping[str, Size]) -> t
         other.config is stack.config and other.entry.part == "cross" and _modules(other, shapes) for other in stacks
     )
     return ("decoder" if crosses else "encoder"), False
+
+
+def _tensors_within(modules: Iterable[str], shapes: Iterable[str]) -> dict[str, list[str]]:
+    """The names of the tensors in each module, without the module's name."""
+    within: dict[str, list[str]] = {module: [] for module in modules}
+    for name in shapes:
+        parts = name.split(".")
+        for end in range(len(parts)):
+            module = ".".join(parts[:end])
+            if module in within:
+                within[module].append(".".join(parts[end:]))
+    return within
 
 
 def _pattern(stack: _Stack, weight: str) -> re.Pattern:

@@ -29,6 +29,7 @@ class LayerPlan:
     positions: Positions | None = None  # with the names of its tensors in the file, "" where they are not there
     norm: str = ""  # tensor with the gain of the layer normalisation before, "" where none is known
     norm_offset: int = 0  # to be added to it
+    beside: tuple[str, ...] = ()  # what its logits have beside W_qk, by the words of `keys.BESIDE`
     head_numbers: tuple[int, ...] = ()  # of those that pruning has left, () where all are there
     keys_of: int | None = None  # layer of the same part whose keys this one attends to, None where it makes its own
     key_norm: str = ""  # the normalisation before those keys, "" where it is `norm`

@@ -1,0 +1,124 @@
+"""What the reader knows of the keys of a configuration, and what a layer has in its logits beside ``W_qk``.
+
+``keys.json``, which tests/checkpoints/make_keys.py writes from the pinned transformers, holds the keys that may concern
+attention, with the model types that have each and its default there, and the names of all other keys. The reader
+follows the keys of attention in the model types that have them: tests/checkpoints/sweep_keys.py changes each of them
+and compares the layers read with the model itself. Any other key is unknown, and is named where it is set.
+"""
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from attngeo.checkpoints.architectures.entry import Attention
+
+# what a layer may have in its logits beside W_qk, by the words of Attention.beside
+BESIDE = {
+    "norms": "norms of queries and keys",
+    "biases": "biases",
+    "cap": "a soft cap of the logits",
+    "clip": "clipping of queries and keys",
+    "hidden": "a mask that hides distant tokens, or those outside a window",
+    "factors": "factors between queries and keys that differ by token, head or coordinate",
+}
+# tensors in an attention module, by the names that only such tensors have
+NORMS = re.compile(r"(.*[._])?((q|k|qk|query|key)_?(layer_?)?norms?|(layer_?norm|norm|ln)_?(q|k|qk))(\..*)?")
+BIASES = re.compile(r"(.*[._])?((q|query|qkv|in_proj|pos)_bias(_[uv])?|bias_[uv])")
+# keys that, where they are set, put the same into the logits of every model type that has them
+KEYS = {
+    "attn_logit_softcapping": "cap",
+    "clip_qkv": "clip",
+    "use_qk_norm": "norms",
+    "qk_layernorm": "norms",
+    "qk_layer_norms": "norms",
+    "sliding_window": "hidden",
+    "attention_window_size": "hidden",
+    "attention_chunk_size": "hidden",
+    "local_attention": "hidden",
+}
+
+
+@cache
+def _known() -> tuple[dict[str, dict[str, Any]], frozenset[str]]:
+    """Of each key of attention its default by model type, and the names of all other keys."""
+    content = json.loads(Path(__file__).with_name("keys.json").read_text(encoding="utf-8"))
+    defaults = {
+        key: {model_type: value for value, types in groups for model_type in types.split()}
+        for key, groups in content["attention"].items()
+    }
+    return defaults, frozenset(content["other"])
+
+
+def default(model_type: str, key: str) -> Any:
+    """The default of a key of attention; None where the model type has no such key."""
+    return _known()[0].get(key, {}).get(model_type)
+
+
+def unknown_keys(values: Mapping[str, Any], model_types: Collection[str]) -> list[str]:
+    """Keys that a configuration sets and that none of its model types is known to have, as ``key = value``."""
+    defaults, other = _known()
+    unknown: list[str] = []
+    if not _model_types() & set(model_types):
+        return unknown
+    for key, value in values.items():
+        is_set = not (value is None or value is False or value in ("", [], {}))
+        is_config = isinstance(value, Mapping) and ("model_type" in value or key.endswith("_config"))
+        if not is_set or is_config or key in other:
+            continue
+        if not any(model_type in defaults.get(key, ()) for model_type in model_types):
+            unknown.append(f"{key} = {value!r}"[:80])
+    return unknown
+
+
+def unfollowed_keys(entry: Attention, values: Mapping[str, Any], model_type: str) -> list[str]:
+    """Keys that change the attention of a stack in a way that its layers do not show, as ``key = value``."""
+    return [
+        f"{key} = {values[key]!r}"[:80]
+        for key in entry.unfollowed
+        if key in values and values[key] != default(model_type, key)
+    ]
+
+
+def beside(entry: Attention, values: Mapping[str, Any], model_type: str, tensors: Collection[str]) -> list[str]:
+    """What a layer has in its logits beside ``W_qk``, by the words of `BESIDE`.
+
+    Args:
+        entry: of its stack.
+        values: the configuration that speaks of it.
+        model_type: of that configuration.
+        tensors: names of the tensors in its attention module, without the module's name.
+    """
+    found = {word for word, key in entry.beside.items() if not key or _setting(values, model_type, key)}
+    for key, word in KEYS.items():
+        if (word != "hidden" or _has_windows(values, model_type)) and _setting(values, model_type, key):
+            found.add(word)
+    if any(NORMS.fullmatch(name) for name in tensors):
+        found.add("norms")
+    if f"{entry.query}.bias" in tensors or any(BIASES.fullmatch(name) for name in tensors):
+        found.add("biases")
+    return [word for word in BESIDE if word in found]
+
+
+def _setting(values: Mapping[str, Any], model_type: str, key: str) -> Any:
+    """What a configuration says of a key, or the default of its model type; None if the model type has no such key."""
+    defaults, _ = _known()
+    has_key = model_type in defaults.get(key, ()) or model_type not in _model_types()
+    return values.get(key, default(model_type, key)) if has_key else None
+
+
+@cache
+def _model_types() -> frozenset[str]:
+    """The model types whose keys are known."""
+    defaults, _ = _known()
+    return frozenset(model_type for types in defaults.values() for model_type in types)
+
+
+def _has_windows(values: Mapping[str, Any], model_type: str) -> bool:
+    """Whether a configuration that may state a window uses it in some layer."""
+    if _setting(values, model_type, "use_sliding_window") is False:
+        return False
+    kinds = values.get("layer_types")
+    return not isinstance(kinds, list) or any(kind != "full_attention" for kind in kinds)

@@ -1,0 +1,69 @@
+"""Keys of configurations: each is followed, or named where it is set; a sample of the sweep of all of them."""
+
+import make_keys
+import pytest
+import sweep_keys
+from msgspec import structs
+from small_models import small_model
+
+from attngeo import open_checkpoint, open_model
+from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.checkpoints.architectures.keys import unknown_keys
+
+
+def test_the_keys_that_are_known_are_those_of_transformers():
+    assert make_keys.KEYS.read_text(encoding="utf-8") == make_keys.text()
+
+
+SAMPLE = [
+    ("llama", "", None),
+    ("bart", "is_causal", False),
+    ("bert", "is_decoder", True),
+    ("gemma3_text", "use_bidirectional_attention", True),
+    ("llama4_text", "is_causal", False),
+    ("llava", "text_config.is_causal", False),
+    ("ministral3", "is_causal", False),
+    ("deberta", "", None),
+    ("llama4_text", "use_qk_norm", False),
+    ("mistral", "sliding_window", 2),
+    ("nanochat", "", None),
+    ("olmo", "clip_qkv", 0.05),
+    ("stablelm", "qk_layernorm", True),
+    ("swinv2", "", None),
+]
+
+
+@pytest.mark.parametrize("model_type, key, value", SAMPLE)
+def test_a_changed_key_is_followed_or_named(model_type, key, value):
+    finding = sweep_keys.examine(model_type, key, value)
+    assert finding.outcome in ("agrees", "named"), finding
+
+
+WRONG = [
+    ("llama", "is_causal", False, {"follows_is_causal": False}, "label"),
+    ("gemma3_text", "use_bidirectional_attention", True, {"both_ways_if": ""}, "label"),
+    ("nanochat", "", None, {"beside": {}}, "norms"),
+    ("swinv2", "", None, {"beside": {}}, "norms"),
+]
+
+
+@pytest.mark.parametrize("model_type, key, value, changes, named", WRONG)
+def test_the_sweep_finds_what_an_entry_does_not_say(model_type, key, value, changes, named, monkeypatch):
+    first, *others = ARCHITECTURES[model_type]
+    monkeypatch.setitem(ARCHITECTURES, model_type, (structs.replace(first, **changes), *others))
+    finding = sweep_keys.examine(model_type, key, value)
+    assert finding.outcome == "differs" and named in f"{finding.wrong} {finding.detail}"
+
+
+def test_keys_that_no_model_type_here_has_are_named():
+    assert unknown_keys({"vocab_size": 9, "sliding_window": 2, "mirror_attention": True}, ["mistral"]) == [
+        "mirror_attention = True"
+    ]
+    assert unknown_keys({"alibi": True, "clip_qkv": None, "is_causal": False}, ["llama"]) == ["alibi = True"]
+
+
+def test_an_unknown_key_is_named_for_files_and_in_memory(tmp_path):
+    model = small_model("llama", mirror_attention=True)()
+    model.save_pretrained(tmp_path)
+    for opened in (open_checkpoint(tmp_path), open_model(model)):
+        assert any("mirror_attention = True" in remark for remark in opened.remarks)
