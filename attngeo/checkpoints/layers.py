@@ -203,9 +203,9 @@ class Checkpoint:
             kinds["relative-key"] = None
         has = {
             **{f"positions {WITHOUT_TABLE[kind]}": True for kind in kinds if kind in WITHOUT_TABLE},
-            "gains of the layer normalisation before": not self.fold_norm and any(plan.norm for plan in self.plans),
             **{words: any(extra in plan.beside for plan in self.plans) for extra, words in BESIDE.items()},
         }
+        has[BESIDE["gains"]] |= not self.fold_norm and any(plan.norm for plan in self.plans)
         return [what for what, there in has.items() if there]
 
     @property

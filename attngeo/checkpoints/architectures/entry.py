@@ -140,7 +140,8 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
         unfollowed: config keys that change its attention in a way that the layers read do not show.
         in_memory: module, query and key where transformers 5 names them otherwise than the files that it writes.
         positions: how it takes positions, or their kind alone; None where nothing is said, as of cross-attention.
-        norm: name of the layer normalisation before it, in its module or in what that is in; "" where there is none.
+        norm: name of the layer normalisation before it, in its module or in what that is in, or several names, as
+            "one|other", of which there is one; "" where there is none.
             None: of a built-in model_type the first there of `NORMS`, of one that is registered none.
         norm_if: config key that must be true for ``norm`` to stand before the attention and not behind it.
         norm_offset: what is added to the normalisation's weight, 1 where a weight of 0 leaves all as it is.

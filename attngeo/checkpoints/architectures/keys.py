@@ -17,11 +17,12 @@ from attngeo.checkpoints.architectures.entry import Attention
 
 # what a layer may have in its logits beside W_qk, by the words of Attention.beside
 BESIDE = {
+    "gains": "gains of the layer normalisation before",
     "norms": "norms of queries and keys",
     "biases": "biases",
     "cap": "a soft cap of the logits",
     "clip": "clipping of queries and keys",
-    "hidden": "a mask that hides distant tokens, or those outside a window",
+    "hidden": "a mask that hides some tokens, as outside a window",
     "factors": "factors between queries and keys that differ by token, head or coordinate",
 }
 # tensors in an attention module, by the names that only such tensors have
@@ -38,6 +39,9 @@ KEYS = {
     "attention_window_size": "hidden",
     "attention_chunk_size": "hidden",
     "local_attention": "hidden",
+    "local_attention_window_len": "hidden",
+    "sliding_windows": "hidden",
+    "window_size": "hidden",
 }
 
 

@@ -324,7 +324,7 @@ def _norm(stack: _Stack, module: str, shapes: Mapping[str, Size]) -> str:
     entry = stack.entry
     if entry.norm == "" or (entry.norm_if and stack.config.get(entry.norm_if, bool) is not True):
         return ""
-    names = NORMS if entry.norm is None else (entry.norm,)
+    names = NORMS if entry.norm is None else entry.norm.split("|")
     parts = module.split(".")
     numbered = max((place for place, part in enumerate(parts) if part.isdigit()), default=0)
     around = (".".join(parts[:end]) for end in range(len(parts), numbered, -1))
