@@ -201,12 +201,12 @@ class Checkpoint:
         kinds = dict.fromkeys(plan.positions.kind for plan in self.plans if plan.positions)
         if any(f"{m}.rel_pos_h" in self._files for m in modules):  # of images, beside a table
             kinds["relative-key"] = None
-        has = {
-            **{f"positions {WITHOUT_TABLE[kind]}": True for kind in kinds if kind in WITHOUT_TABLE},
-            **{words: any(extra in plan.beside for plan in self.plans) for extra, words in BESIDE.items()},
-        }
-        has[BESIDE["gains"]] |= not self.fold_norm and any(plan.norm for plan in self.plans)
-        return [what for what, there in has.items() if there]
+        said = [f"positions {WITHOUT_TABLE[kind]}" for kind in kinds if kind in WITHOUT_TABLE]
+        extras = {extra for plan in self.plans for extra in plan.beside}
+        if not self.fold_norm and any(plan.norm for plan in self.plans):
+            extras.add("gains")
+        said += [words for extra, words in BESIDE.items() if extra in extras]
+        return list(dict.fromkeys(said))
 
     @property
     def unread(self) -> list[str]:

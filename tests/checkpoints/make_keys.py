@@ -95,15 +95,14 @@ def plain(value: Any) -> Any:
 
 @cache
 def default_configs() -> dict[str, dict[str, Any]]:
-    """The default configuration of each model type that we read, with the keys that its code alone knows."""
+    """The default configuration of each model type but those refused, with the keys that its code alone knows."""
     configs = {}
-    for model_type, entry in ARCHITECTURES.items():
-        if isinstance(entry, Refused) or model_type not in CONFIG_MAPPING:
+    for model_type, kind in CONFIG_MAPPING.items():
+        if isinstance(ARCHITECTURES.get(model_type), Refused):
             continue
-        kind = CONFIG_MAPPING[model_type]
         try:
             config = json.loads(kind().to_json_string(use_diff=False))
-        except ValueError:  # a model of several has no default configuration
+        except Exception:  # a model of several has no default configuration, and some defaults are not valid
             config = {}
         config |= {key: None for key in read_by_getattr(model_type) if key not in config}
         config |= {key: config.get(name) for key, name in kind.attribute_map.items() if key not in config}

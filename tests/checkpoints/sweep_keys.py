@@ -210,12 +210,11 @@ def take_out(case: Case, model: PreTrainedModel, ingredients: set[str]) -> None:
     """Take ingredients out of a model's logits."""
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            embedded = re.search("embed_pos|pos_embed|embeddings", name) is not None
-            positional = OF_POSITIONS.search(name) is not None and "embeddings.position" not in name
+            positional = OF_POSITIONS.search(name) is not None
             if name.endswith("logit_scale") and "norms" in ingredients:  # of a cosine: its logarithm
                 parameter.zero_()
             is_bias = name.endswith("bias") or re.search(r"bias_[uv]$|[qkv]_bias$", name)
-            if positional and not embedded and "positions" in ingredients:
+            if positional and "positions" in ingredients:
                 parameter.zero_()
             if is_bias and not positional and "biases" in ingredients:
                 parameter.zero_()
@@ -233,11 +232,11 @@ def take_out(case: Case, model: PreTrainedModel, ingredients: set[str]) -> None:
     for name, module in model.named_modules():
         if "norms" in ingredients and name.rpartition(".")[2] in QK_NORMS:
             module.register_forward_hook(lambda module, args, output: args[0])
-        for attribute, ingredient in (("attn_logit_softcapping", "cap"), ("clip_qkv", "clip")):
-            if ingredient in ingredients:
-                for place in (module, getattr(module, "config", None)):
-                    if isinstance(getattr(place, attribute, None), float | int):
-                        setattr(place, attribute, None if attribute != "clip_qkv" or place is not module else 1e9)
+        for attribute, ingredient, out_of_reach in (("attn_logit_softcapping", "cap", 1e6), ("clip_qkv", "clip", 1e9)):
+            places = (module, getattr(module, "config", None)) if ingredient in ingredients else ()
+            for place in places:
+                if isinstance(getattr(place, attribute, None), float | int):
+                    setattr(place, attribute, out_of_reach)
 
 
 def unrotated_angles(module: nn.Module, args: tuple, output: Any) -> Any:

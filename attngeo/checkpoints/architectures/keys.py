@@ -17,6 +17,7 @@ from attngeo.checkpoints.architectures.entry import Attention
 
 # what a layer may have in its logits beside W_qk, by the words of Attention.beside
 BESIDE = {
+    "distances": "positions by a bias of the logits for each distance",
     "gains": "gains of the layer normalisation before",
     "norms": "norms of queries and keys",
     "biases": "biases",

@@ -71,6 +71,16 @@ class _Config:
             return value_of(values, name, kind)
         return default_sizes().get(self.model_type, {}).get(key)
 
+    def of(self, entry: Attention) -> "_Config":
+        """The config that speaks of an entry: this one, or the one inside it that has the entry's number of heads."""
+        if entry.heads in self.values or "." not in entry.heads:
+            return self
+        *inside, _ = entry.heads.split(".")
+        values: Mapping[str, Any] = self.values
+        for key in inside:
+            values = value_of(values, key, dict[str, Any]) or {}
+        return _Config(values, value_of(values, "model_type", Name) or "", nested=True)
+
     def sees_later_tokens(self, entry: Attention) -> bool:
         """Whether the configuration makes this decoder attend in both directions."""
         if entry.follows_is_causal and not self.values.get("is_causal", True):
@@ -119,7 +129,9 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
             modules = [(numbers, module) for numbers, module in modules if _of_one_width(stack, module, shapes)]
         tensors = _tensors_within([module for _, module in modules], shapes)
         first = sum(plan.part == part for plan in plans)
-        kinds = stack.config.get("layer_types", list[str]) or []
+        config_of = stack.config.of(stack.entry)
+        kinds = config_of.values.get("layer_types")
+        kinds = kinds if isinstance(kinds, list) else []
         if not causal and part == "encoder" and stack.entry.part == "decoder" and CHUNKED in kinds:
             part = "decoder"  # since some of its layers hide later tokens
         of_stack: list[LayerPlan] = []
@@ -130,7 +142,7 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
             plan = _plan(stack, part, first + place, hides, at, keys, shapes)
             norm = "" if part == "cross" else _norm(stack, module, shapes)  # whose two sides are normalised apart
             plan = replace(plan, positions=positions, norm=norm, norm_offset=stack.entry.norm_offset)
-            extra = beside(stack.entry, stack.config.values, stack.config.model_type, tensors[module])
+            extra = beside(stack.entry, config_of.values, config_of.model_type, tensors[module])
             plan = replace(plan, beside=tuple(extra))
             if maker != place:
                 plan = replace(plan, keys_of=first + maker, key_norm=_norm(stack, keys, shapes))
@@ -261,7 +273,7 @@ def _label(stack: _Stack, stacks: list[_Stack], shapes: Mapping[str, Size]) -> t
         return part, entry.causal
     if part != "decoder":
         return part, False
-    if not stack.config.sees_later_tokens(entry):
+    if not stack.config.of(entry).sees_later_tokens(entry):
         return part, True
     crosses = any(
         other.config is stack.config and other.entry.part == "cross" and _modules(other, shapes) for other in stacks
