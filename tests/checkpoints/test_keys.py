@@ -9,6 +9,7 @@ from small_models import small_model
 from attngeo import open_checkpoint, open_model
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.keys import unknown_keys
+from attngeo.checkpoints.architectures.locate import unfollowed
 
 
 def test_the_keys_that_are_known_are_those_of_transformers():
@@ -59,7 +60,14 @@ def test_keys_that_no_model_type_here_has_are_named():
     assert unknown_keys({"vocab_size": 9, "sliding_window": 2, "mirror_attention": True}, ["mistral"]) == [
         "mirror_attention = True"
     ]
+    assert unknown_keys({"scale_attn_weights": True, "torch_dtype": "float32"}, ["gptj"]) == []
     assert unknown_keys({"alibi": True, "clip_qkv": None, "is_causal": False}, ["llama"]) == ["alibi = True"]
+
+
+def test_keys_that_say_how_positions_rotate_are_named_among_the_positions():
+    rotation = {"rope_theta": 5e5, "rope_scaling": {"rope_type": "llama3", "factor": 8.0}}
+    assert unfollowed(ARCHITECTURES, {"model_type": "llama", **rotation}) == []
+    assert unfollowed(ARCHITECTURES, {"model_type": "gpt2", "rope_theta": 5e5}) == ["rope_theta = 500000.0"]
 
 
 def test_an_unknown_key_is_named_for_files_and_in_memory(tmp_path):

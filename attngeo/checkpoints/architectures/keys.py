@@ -73,7 +73,9 @@ def unknown_keys(values: Mapping[str, Any], model_types: Collection[str]) -> lis
         is_config = isinstance(value, Mapping) and ("model_type" in value or key.endswith("_config"))
         if not is_set or is_config or key in other:
             continue
-        if not any(model_type in defaults.get(key, ()) for model_type in model_types):
+        of_types = defaults.get(key, {})
+        is_default = bool(of_types) and all(value == each for each in of_types.values())
+        if not is_default and not any(model_type in of_types for model_type in model_types):
             unknown.append(f"{key} = {value!r}"[:80])
     return unknown
 

@@ -34,6 +34,7 @@ Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Layers = Annotated[int, Meta(ge=0, le=1_000_000)]  # 0 where a tower is absent, or heads where a layer has no attention
 Counts = Annotated[list[Layers], Meta(min_length=1, max_length=1000)]  # by stage, or by layer
 Name = Annotated[str, Meta(max_length=200)]
+ROTATION = re.compile("rope_|rotary|use_mrope|partial_rotary")  # how keys begin that say how positions rotate
 CHUNKED = "chunked_attention"  # a kind of layers that hide later tokens, whatever else a configuration says
 # number of the stack, whether it stores weights (in, out), query or key, numbers in the module's name
 Place = tuple[int, bool, str, tuple[int, ...]]
@@ -180,6 +181,9 @@ def unfollowed(architectures: Mapping[str, Entry], config: Mapping) -> list[str]
         if stack.config.nested:
             named += unknown_keys(values, [model_type])
         named += unfollowed_keys(stack.entry, values, model_type)
+    kinds = {stack.entry.positions.kind for stack in stacks if stack.entry.positions}
+    if any("rotary" in kind for kind in kinds):  # which is named among what is left out of W_qk
+        named = [words for words in named if not ROTATION.match(words)]
     return list(dict.fromkeys(named))
 
 
