@@ -22,7 +22,7 @@ from attngeo.checkpoints.adapters import Adapter, open_adapter
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import ABSOLUTE, Entry, Matrix, Part
 from attngeo.checkpoints.architectures.keys import BESIDE
-from attngeo.checkpoints.architectures.locate import Misfit, locate, unfollowed
+from attngeo.checkpoints.architectures.locate import Misfit, is_opened, locate, unfollowed
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.derived import Computed, by_plain_names, companions, require_readable
 from attngeo.checkpoints.gguf_files import GgufFile, gguf_path
@@ -41,6 +41,7 @@ WITHOUT_TABLE = {  # kinds of positions outside the embedding, in words
     "rotary-or-alibi": "by rotating queries and keys, or by a bias of the logits",
     "relative-bias": "by a bias of the logits for each distance",
     "relative-key": "by keys for each distance",
+    "relative-key-query": "by queries and keys for each distance",
     "relative-disentangled": "by queries and keys of their own for each distance",
     "convolution": "by a convolution over its inputs",
     "object-queries": "by learned queries without an order",
@@ -235,6 +236,11 @@ class Checkpoint:
         if beside := [name for w in weights if not self.adapter for name in companions(w, self._files)]:
             more = f" and {len(beside) - 1} more" if len(beside) > 1 else ""
             lines.append(f"tensors of unknown use stand beside the weights that were read: {beside[0]}{more}")
+        if any(is_opened(plan.module) for plan in self.plans):
+            lines.append(
+                "the layers of this decoder attend in both directions: its tensors stand in a denoise_model, as those"
+                " of DiffuGPT and DiffuLLaMA, whose code opens the causal mask"
+            )
         sharing = [plan for plan in self.plans if plan.keys_of is not None]
         for part, maker in dict.fromkeys((plan.part, plan.keys_of) for plan in sharing):
             layers = [f"{plan.layer}" for plan in sharing if (plan.part, plan.keys_of) == (part, maker)]

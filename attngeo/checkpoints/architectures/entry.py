@@ -76,6 +76,7 @@ NORMS = (
 # maps behind an attention, within its module and, for BERT and its kind, beside it
 OUTPUTS = (
     *("o_proj", "out_proj", "out_lin", "output_proj", "dense", "Wo", "c_proj", "o", "linear_out", "proj", "to_out"),
+    *("attn_out", "wo"),
     *("output", "attention_out", "out_projection", "projection_layer", "../output.dense"),
 )
 BETWEEN = ("g_proj", "gate_proj", "attn_sub_norm")  # what heads pass before that map, which W_o W_v^T leaves out
@@ -138,7 +139,8 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
         beside: what its logits have beside W_qk that its tensors do not show, by the words of `keys.BESIDE`, each with
             the config key that must be true for it, or "" where it always has it.
         unfollowed: config keys that change its attention in a way that the layers read do not show.
-        in_memory: module, query and key where transformers 5 names them otherwise than the files that it writes.
+        in_memory: module, query and key where transformers 5 names them otherwise than the files that it writes, or
+            where files of one type name them in two ways.
         positions: how it takes positions, or their kind alone; None where nothing is said, as of cross-attention.
         norm: name of the layer normalisation before it, in its module or in what that is in, or several names, as
             "one|other", of which there is one; "" where there is none.

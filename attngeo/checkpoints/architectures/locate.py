@@ -36,6 +36,7 @@ Counts = Annotated[list[Layers], Meta(min_length=1, max_length=1000)]  # by stag
 Name = Annotated[str, Meta(max_length=200)]
 ROTATION = re.compile("rope_|rotary|use_mrope|partial_rotary")  # how keys begin that say how positions rotate
 CHUNKED = "chunked_attention"  # a kind of layers that hide later tokens, whatever else a configuration says
+OPENED = "denoise_model"  # the module in which DiffuGPT and DiffuLLaMA keep a decoder whose causal mask they open
 # number of the stack, whether it stores weights (in, out), query or key, numbers in the module's name
 Place = tuple[int, bool, str, tuple[int, ...]]
 
@@ -277,12 +278,19 @@ def _label(stack: _Stack, stacks: list[_Stack], shapes: Mapping[str, Size]) -> t
         return part, entry.causal
     if part != "decoder":
         return part, False
+    if any(is_opened(module) for _, module in _modules(stack, shapes)):
+        return "encoder", False
     if not stack.config.of(entry).sees_later_tokens(entry):
         return part, True
     crosses = any(
         other.config is stack.config and other.entry.part == "cross" and _modules(other, shapes) for other in stacks
     )
     return ("decoder" if crosses else "encoder"), False
+
+
+def is_opened(module: str) -> bool:
+    """Whether an attention module is that of a decoder whose causal mask the code around it opens."""
+    return OPENED in module.split(".")
 
 
 def _tensors_within(modules: Iterable[str], shapes: Iterable[str]) -> dict[str, list[str]]:
