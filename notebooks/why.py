@@ -86,7 +86,7 @@ assert skew_with_table < 1.3 < 1.6 < skew_with_rotary
 # its skew-symmetric part $N_h$. If all heads point the same way, for example from a word to the word before it, their skew parts
 # add up. If some heads look to the left and others to the right, their skew parts cancel, and the sum is more symmetric than any
 # head. Two numbers measure this: $c_S = \|\sum_h S_h\|^2 / \sum_h \|S_h\|^2$ and, likewise, $c_N$ for the skew parts. Both are 1 in
-# expectation for random weights.
+# expectation for random weights ({prf:ref}`prop-head-directions`).
 #
 # In encoders with learned position embeddings, the skew parts of the heads hardly add up: $c_N$ is {glue:text}`skew-table`. In
 # encoders with rotary positions they do: $c_N$ is {glue:text}`skew-rotary`. The symmetric parts add up in both. The last column but
@@ -115,7 +115,8 @@ table(
 # Think of the position embeddings as waves along the text, as a sound is made of tones. A head that looks $m$ places ahead compares a
 # wave with the same wave $m$ places further. It turns a wave of period $T$ by the angle $2\pi m / T$, and the symmetry of such a
 # turn is $s = \cos(4\pi m / T)$. If the period is long compared with $m$, the turn is small and $s$ is close to 1, whichever way the
-# head looks. If the period is eight times the offset, $s$ is 0, and for shorter periods it is negative.
+# head looks ({prf:ref}`thm-slow-waves`). If the period is eight times the offset, $s$ is 0, and for periods between 8/3 of the
+# offset and eight times the offset it is negative.
 #
 # This can be tested without changing the text or the attention. We let an encoder predict a masked character not at its own place
 # but at the place $q$ to its left. The encoder then has to look $q$ places to the right, so the formula predicts that $s$ falls to
@@ -242,7 +243,9 @@ show(decoders_with_a_window())
 # An encoder that fills in masked tokens asks from places that hold the mask, and the answers come from places that hold tokens. In the
 # update of $W_{qk}$ of the first layer, a pair of tokens therefore has no mirror image, however well both directions of the pair
 # agree: the mask asks, and never answers. If the predicted places hold random characters instead, the same embeddings ask and answer.
-# Encoders with rotary positions should then become symmetric.
+# We expected encoders with rotary positions to become symmetric then. The theorem ({prf:ref}`thm-who-asks`) does not promise this:
+# random characters are on average no better than the mask, as long as what a pair contributes does not depend on which character was
+# drawn.
 #
 # They do, a little: with random characters, the score of the layers is higher than with the mask by {glue:text}`hidden-difference`. The
 # plan asked for a mean above 0.15, so this found less than its plan asked. In the first layer, where the argument is a theorem, the
@@ -291,7 +294,8 @@ show(tokens_that_ask())
 # %% [markdown]
 # ## Do both sides tell equally much?
 #
-# In every stationary text, the characters to the left of a character carry exactly as much information about it as those to its right.
+# In every stationary text, the characters to the left of a character carry exactly as much information about it as those to its right
+# ({prf:ref}`thm-both-sides`).
 # This could be why encoders treat both sides alike. To test it, we replace characters to the right of the masked one by random ones
 # with probability $q$, while attention still sees both sides. {glue:text}`sides-recorded` of the {glue:text}`sides-planned` planned runs
 # are recorded. The plan allows no comparison before all runs of its main contrast are complete.

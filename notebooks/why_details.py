@@ -303,8 +303,9 @@ show(tossed_heads(seed=seed))
 # gains from, or how strongly it scores, the position $m$ places to its right; $m$ is negative on the left. We call $g$ a *kernel*
 # and the matrix with $c_{ij} = g(j - i)$ its matrix. The coefficients of {prf:ref}`thm-position-block` and the scores between
 # positions in a trained model are two examples. A position embedding is a mixture of waves over the positions, some slow and some
-# fast. To a slow wave, $m$ places to the right look almost like $m$ places to the left. So a matrix that is far from
-# symmetric can act on slow waves as a symmetric one.
+# fast. A kernel shifts a wave along the text, and a shift rotates the plane that the cosine and the sine of the wave span. The
+# rotation by a small angle is nearly the identity, which is symmetric. So a matrix that is far from symmetric can act on slow
+# waves as a symmetric one.
 #
 # Let $w = 2\pi f/n$ be the frequency of a wave with $f$ periods on $n$ positions, $0 < f < n/2$, and let $B_f$ have the two
 # orthonormal columns $\sqrt{2/n}\cos(wi)$ and $\sqrt{2/n}\sin(wi)$. The score on this wave, $s(w)$, is that of the
@@ -589,9 +590,10 @@ def ends_of_a_block(n_positions=256):
 show(ends_of_a_block(n_positions))
 
 # %% [markdown]
-# A decoder is another matter, though not because its kernel has one side. On a circle, a kernel on the left side alone is covered
-# by {prf:ref}`thm-slow-waves`, and its slow waves are symmetric too. What makes the difference is the mean that the softmax takes
-# away. In a decoder it is the mean over the positions to the left, and it changes from row to row.
+# A decoder is another matter, though not because its matrix is cut at the diagonal. A matrix that is cut at the diagonal has a
+# kernel with $g(m) = 0$ for $m > 0$. Both theorems above include such kernels, and their slow waves are symmetric, too. What makes
+# the difference is the mean that the softmax takes from each row. In a decoder it is the mean over the positions to the left, so
+# that the entries of a row on the right of the diagonal stay 0.
 #
 # ````{prf:theorem} slow waves of a decoder
 # :label: thm-causal-waves
@@ -685,7 +687,7 @@ def causal_waves(n_positions=256):
         near, far = (causal_error(gamma, n, f) for n in (4 * n_positions, 2 * n_positions))
         words = f"{name}, periods: {f}: distance from the limit, twice the positions"
         yield compare(words, near / far, "<", 0.6)  # log(n) / n
-    circle = symmetry_score(on_wave(on_a_circle(left_kernel(), n_positions), 1))
+    circle = symmetry_score(on_wave(on_a_circle(left_kernel(), 2 * n_positions), 1))
     yield compare("falling by half, on a circle, slowest wave: $1 - s$", 1 - circle, "<", 0.01)
     yield compare("limit on the slowest wave: $s$", symmetry_score(causal_limit(1)), "<", 0.05)
     error = relative_error(causal_limit(3, points=20), causal_limit(3, points=40))
@@ -752,10 +754,11 @@ scores_by_period(n_positions)
 # %% [markdown]
 # **Their place in the argument.** The theorems assume that a matrix between positions depends on the distance alone, that its
 # kernel is short against the period and that the sum of the kernel is not 0. In return nothing is assumed of the text, the
-# read-out or the heads. They explain why a part of $W_{qk}$ that reads slow waves of a table of position embeddings is symmetric
-# in an encoder, single heads included, and why one offset, read through fast waves, is skew-symmetric. They do not
-# explain why a learned table consists of slow waves, nor what $W_{qk}$ does outside position space. Two of them are about first
-# updates: a trained decoder may have a score below 0 on its slowest waves, which the limits above do not.
+# read-out or the heads. Where the assumptions are met, the theorems explain why the part of $W_{qk}$ that reads slow waves of the
+# position embeddings is symmetric in an encoder, in single heads as well as in their sum. They also explain why a head that looks
+# at one offset has a negative score on waves of a few times this offset. They do not explain why learned position embeddings
+# consist of slow waves, nor what $W_{qk}$ does outside position space. The last theorem is about the first update of a decoder. Its
+# limits are positive, so that it does not explain a negative score on the slowest waves of a trained decoder.
 #
 # ## Both sides of a token tell equally much about it
 #
@@ -979,8 +982,8 @@ show(best_gain_is_even())
 
 # %% [markdown]
 # **Its place in the argument.** The theorem assumes a stationary text and nothing else: the text need not be reversible, and
-# no read-out is involved. So an encoder that sees both sides has, on the whole, nothing to gain from preferring one of them. The
-# theorem does not say that a *model* with one read-out for all offsets gains equally much on both sides; for that
+# no read-out is involved. So an encoder that sees both sides finds as much information on one side as on the other, and has no
+# reason in the text to prefer one of them. The theorem does not say that a *model* with one read-out for all offsets gains equally much on both sides; for that
 # {prf:ref}`thm-position-masked` asks for a symmetric read-out. Nor does it say which of two equally good sides a head
 # takes. In second order even two offsets together may gain more on one side, as the last line of the check shows. The theorem
 # suggests an experiment, in which the window keeps both sides and one side is made less informative, for example by replacing some
@@ -1185,12 +1188,13 @@ show(who_asks_must_answer(n_tokens, seed))
 
 # %% [markdown]
 # **Its place in the argument.** In masked training the agreement of coefficients, which {prf:ref}`thm-s1-14` assumes, makes
-# positions symmetric and tokens not. Equation {eq}`eq-who-asks-lengths` puts a number to this. If positions and tokens have
-# embeddings of equal length, $s$ is at most 1/2. So a table of position embeddings is the one thing in this
-# theorem that both roles hold.
+# the block between positions symmetric and no other. Equation {eq}`eq-who-asks-lengths` puts a number to this: if positions and
+# tokens have embeddings of equal length, $s$ is at most 1/2. Position embeddings are the one thing in this theorem that
+# queries and keys both hold. Without position embeddings, nothing is left in a first layer that could be symmetric.
 #
 # The theorem has narrow limits. It is about the first layer, because in the layers above a hidden position no longer holds the
 # mask alone but also what it has read. It needs three orthogonal subspaces for its numbers, and trained embeddings are
 # not orthogonal. By its last part, random tokens in the place of the mask are no better than the mask as long as the
-# coefficients do not depend on which token was drawn. If training with random tokens does make $W_{qk}$ symmetric, the reason
-# must be that the coefficients depend on them, or that it happens in the layers above.
+# coefficients do not depend on which token was drawn. So the theorem does not predict that training with random tokens makes
+# $W_{qk}$ symmetric. If it does, either the coefficients depend on the tokens that were drawn, or the reason lies in the layers
+# above.
