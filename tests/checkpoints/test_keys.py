@@ -75,3 +75,12 @@ def test_an_unknown_key_is_named_for_files_and_in_memory(tmp_path):
     model.save_pretrained(tmp_path)
     for opened in (open_checkpoint(tmp_path), open_model(model)):
         assert any("mirror_attention = True" in remark for remark in opened.remarks)
+
+
+@pytest.mark.parametrize("model_type", ["dbrx", "mpt"])
+def test_clipping_is_named_where_a_configuration_keeps_it_apart(model_type):
+    model = small_model(model_type)()
+    config = model.config.to_dict()
+    for clipped in (0.05, None):
+        config["attn_config"] = {**config["attn_config"], "clip_qkv": clipped}
+        assert ("clipping of queries and keys" in open_model(model, config).left_out) is bool(clipped)

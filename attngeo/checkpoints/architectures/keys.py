@@ -102,6 +102,9 @@ def beside(entry: Attention, values: Mapping[str, Any], model_type: str, tensors
     for key, word in KEYS.items():
         if (word != "hidden" or _has_windows(values, model_type)) and _setting(values, model_type, key):
             found.add(word)
+    apart = values.get("attn_config")  # where MPT and DBRX keep what concerns their attention
+    if isinstance(apart, Mapping) and apart.get("clip_qkv"):
+        found.add("clip")
     if any(NORMS.fullmatch(name) for name in tensors):
         found.add("norms")
     if f"{entry.query}.bias" in tensors or any(BIASES.fullmatch(name) for name in tensors):
