@@ -9,8 +9,6 @@
 # make mutants  formulas with one place changed: which no test refuses; ONLY="attngeo.bilinear.scores.*" narrows it
 # make fuzz  damaged files of every kind until TRIED=5000 of each were answered (SEED=0 gives the same ones again);
 #            writes data/drills/fuzz.json
-# make drills  KILLS=200 signals at random moments to train, survey, run and a book's build; what is left is looked at,
-#              and so is what the next command makes of it; writes data/drills/kills.json
 # make benchmarks  speed beside other ways and the machine's limit, on one thread; writes data/benchmarks
 # make clean  remove what the build made; .venv stays
 
@@ -34,7 +32,7 @@ endif
 # Each worker and each page's kernel imports the same packages: compiled once, not every time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book pdf release test suite lint lock audit mutants benchmarks clean fuzz drills
+.PHONY: book pdf release test suite lint lock audit mutants benchmarks clean fuzz
 
 book: $(VENV)/.book
 	ATTNGEO_PROFILE=$(PROFILE) $(BIN)/jupyter-book build book
@@ -82,10 +80,6 @@ audit: $(UV)
 fuzz: $(VENV)/.test
 	FUZZ_INPUTS=$(or $(TRIED),5000) FUZZ_RECORD=$(abspath data/drills/fuzz.json) $(BIN)/python -m pytest -n 0 tests/fuzzing \
 		--hypothesis-seed $(or $(SEED),$(shell date +%s)) $(ARGS)
-
-drills: $(VENV)/.test
-	OMP_NUM_THREADS=1 $(BIN)/python tests/drills/kills.py --kills $(or $(KILLS),200) --seed $(or $(SEED),0) \
-		--output data/drills/kills.json
 
 mutants: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[mutants]'
