@@ -1,6 +1,5 @@
 """``attngeo survey``: score pretrained models and record the scores with their provenance."""
 
-import os
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -12,83 +11,78 @@ from attngeo.cli.terminal import bars, is_quiet, mute_hub, say
 from attngeo.errors import CheckpointError, ParameterError
 from attngeo.files.checkout import CheckoutError, data
 
-JOBS = min(4, os.cpu_count() or 1)
-
 
 @click.command
 @click.argument("models", nargs=-1, type=options.CHECKPOINT, metavar="[MODEL]...")
 @click.option("--from", "ids", type=click.File(encoding="utf-8"), help="Further MODELs, one a line; - for stdin.")
 @click.option("--group", "label", metavar="G", default="", show_default=False, help="All of a group: see --list.")
-@click.option("--resume", is_flag=True, help="Pass over models with a finished record.")
+@click.option("--resume", is_flag=True, help="Skip models that have a record.")
 @click.option("-o", "--output", type=options.FOLDER, help="Folder of the records.")
-@click.option("-j", "--jobs", type=click.IntRange(1), default=JOBS, help="Models at once.")
 @options.reading
 @options.working
 @options.gamma
 @click.option("--quantise", is_flag=True, help="Also score the weights rounded to 16, 8 and 4 bits.")
 @click.option("--list", "listing", is_flag=True, help="Print the groups and models, and read nothing.")
-def command(models, ids, label, resume, output, jobs, model_type, workers, scheduler, gamma, quantise, listing) -> None:
+def command(models, ids, label, resume, output, model_type, workers, scheduler, gamma, quantise, listing) -> None:
     """Score MODELS, per layer and per head, and record each in a folder of its own.
 
-    MODEL is a name or Hub id of the register, a path, or another Hub id, also with @REVISION. Without any, every
-    checkpoint in the folder that ATTNGEO_WEIGHTS names. In a checkout of attngeo records of the register's models go to
-    data/survey; else -o names their folder. A finished record of other weights is not replaced.
+    MODEL is a name or Hub id of the register, a path, or another Hub id, also with @REVISION. Without any, these are
+    all checkpoints in the folder that ATTNGEO_WEIGHTS names. In a checkout of attngeo, records of the register's models
+    go to data/survey; otherwise -o names their folder. A record of other weights is not replaced.
 
-    A model that fails is reported at the end; the others are recorded. With --workers or --scheduler (extra: cluster)
-    each worker scores one model at a time and another takes up what a killed one leaves; models with a finished record
-    are passed over.
+    A model that fails is reported at the end, and the others are recorded. With --workers or --scheduler (extra:
+    cluster) each worker scores one model at a time.
     """
     folder = output
     with suppress(CheckoutError):
         folder = output or data("survey")
     if ids is not None:
-        try:
-            models += tuple(name for line in ids if (name := line.partition("#")[0].strip()))
-        except UnicodeDecodeError as error:
-            raise ParameterError(f"{ids.name} is no text in UTF-8; write one model a line.") from error
-        if not models:
-            raise ParameterError(f"{ids.name} names no model; write one a line.")
+        models += _names_in(ids)
     if listing:
         click.echo(_listing(models, label, folder))
         return
     if folder is None:
         raise ParameterError("the records need a folder: add -o FOLDER (in a checkout of attngeo it is data/survey).")
-    import torch
-
     from attngeo.survey.record import is_recorded
-    from attngeo.survey.run import chosen_models, require_registered, survey, survey_on_workers
+    from attngeo.survey.run import chosen_models, require_registered, survey
 
     asked = [replace(model, model_type=model_type or "") for model in chosen_models(models, label)]
     if output is None:
         require_registered(asked, folder)
-    resume = resume or bool(workers or scheduler)
-    todo = [m for m in asked if not (resume and is_recorded(m, folder, gamma, quantise))]
+    todo = [model for model in asked if not (resume and is_recorded(model, folder, gamma, quantise))]
     if len(todo) < len(asked):
         say(f"{len(asked) - len(todo)} of {len(asked)} models have a record already")
     mute_hub()
-    failed, read = {}, {}
+    failed = {}
     with bars() as progress:
         task = progress.add_task("survey", total=len(todo), what="models")
 
-        def on_layer(model, checkpoint, done: int) -> None:  # called from the threads of the models
-            read[model.name] = checkpoint.bytes_read / 1e6
-            progress.update(task, what=f"models, {sum(list(read.values())):.1f} MB read")
+        def on_layer(checkpoint, done: int) -> None:
+            megabytes = checkpoint.bytes_read / 1e6
+            layers = f"{done} of {len(checkpoint)} layers, {megabytes:.1f} MB read"
+            progress.update(task, what=f"models; {checkpoint.name}: {layers}")
 
-        if workers or scheduler:
-            outcomes = survey_on_workers(todo, folder, gamma, quantise, workers or 0, scheduler)
-        else:
-            torch.set_num_threads(max(1, torch.get_num_threads() // min(jobs, max(1, len(todo)))))
-            outcomes = survey(todo, folder, gamma, jobs, on_layer, quantise)
-        for model, outcome in outcomes:
+        for model, outcome in survey(todo, folder, gamma, quantise, on_layer, workers or 0, scheduler):
             progress.advance(task)
             if not isinstance(outcome, Path):
-                failed[model.name] = outcome
+                failed[model.name] = " ".join(f"{outcome}".split())
             elif not is_quiet():
                 print(outcome, flush=True)
     for name, why in failed.items():
-        click.echo(f"{name}: {f'{why}'.removeprefix(f'{Path(name).name}: ')}", err=True)
+        click.echo(f"{name}: {why.removeprefix(f'{Path(name).name}: ')}", err=True)
     if failed:
         raise CheckpointError(f"{len(failed)} of {len(asked)} models not recorded; --resume tries again.")
+
+
+def _names_in(file) -> tuple[str, ...]:
+    """The names in a file, one a line, without what follows a #."""
+    try:
+        names = [line.partition("#")[0].strip() for line in file]
+    except UnicodeDecodeError as error:
+        raise ParameterError(f"{file.name} is not text in UTF-8; write one model a line.") from error
+    if not any(names):
+        raise ParameterError(f"{file.name} names no model; write one a line.")
+    return tuple(filter(None, names))
 
 
 def _listing(models: tuple[str, ...], label: str, folder: Path | None) -> str:
@@ -97,13 +91,16 @@ def _listing(models: tuple[str, ...], label: str, folder: Path | None) -> str:
     from attngeo.survey.record import record_folder
 
     wanted = {*models, *(group(label) if label else ())}
-    lines = [] if wanted else [f"  {name:18}{len(members):4} models" for name, members in groups().items()]
+    lines = []
+    if not wanted:
+        lines += [f"  {name:18}{len(members):4} models" for name, members in groups().items()]
     for m in registry():
-        if not wanted or wanted & {m.name, m.hub_id}:
-            sources = filter(None, (m.hub_id, m.weights_folder)) if folder else ()
-            recorded = any((record_folder(source, folder) / "record.json").is_file() for source in sources)
-            source = f"{m.hub_id or 'on no Hub':52} {m.part:8} {m.printed or '-':18} {m.access or 'open':6}"
-            lines.append(f"  {m.name:30} {source} {'recorded' if recorded else '-'}")
+        if wanted and not wanted & {m.name, m.hub_id}:
+            continue
+        sources = [source for source in (m.hub_id, m.weights_folder) if source and folder]
+        recorded = any((record_folder(source, folder) / "record.json").is_file() for source in sources)
+        source = f"{m.hub_id or 'on no Hub':52} {m.part:8} {m.printed or '-':18} {m.access or 'open':6}"
+        lines.append(f"  {m.name:30} {source} {'recorded' if recorded else '-'}")
     if not lines:
         raise ParameterError(f"the register has no model {models[0]!r}; --list without a name prints them all.")
     return "\n".join(lines)

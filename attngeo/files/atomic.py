@@ -1,10 +1,11 @@
-"""Files that are either the old version or the new one, never half of it."""
+"""Files and folders that hold either the old version or the new one, and never half of it."""
 
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 
@@ -47,3 +48,25 @@ def write_text(target: str | os.PathLike, text: str) -> None:
     """Write ``text`` to ``target`` in one step (UTF-8)."""
     with atomic_path(target) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def atomic_folder(target: Path) -> Iterator[Path]:
+    """Yield an empty folder beside ``target``; on success put it in the place of ``target``, on failure remove it.
+
+    A process that is killed leaves a hidden folder beside ``target``, which may be deleted.
+
+    Args:
+        target: the folder to write. What it held before is deleted.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside:
+        new = Path(beside, "new")
+        new.mkdir()
+        yield new
+        if target.exists():
+            target.rename(Path(beside, "former"))  # a folder cannot be renamed onto one that holds files
+        new.rename(target)

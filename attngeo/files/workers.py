@@ -1,4 +1,4 @@
-"""Work handed out to processes of this machine or of a cluster, and handed out again where one is killed."""
+"""Call a function many times: here, in several processes of this machine, or on the workers of a cluster."""
 
 import logging
 import os
@@ -12,26 +12,37 @@ Done = TypeVar("Done")
 
 
 class WorkersError(AttngeoError):
-    """The processes that were to work cannot be had, or were killed again and again."""
+    """The workers cannot be reached, or a call killed every worker that tried it."""
 
 
 def spread(
     work: Callable[..., Done], calls: Mapping[str, tuple], workers: int = 0, scheduler: str = ""
 ) -> Iterator[tuple[str, Done | AttngeoError]]:
-    """Call ``work`` with each of the arguments on some worker; yield each as it ends, or the error that ended it.
+    """Call ``work`` with each of the arguments, and yield each result, or the `AttngeoError` that the call raised.
 
-    A call whose worker is killed is made again elsewhere, so ``work`` must pass over what it has recorded already.
+    Without ``workers`` and ``scheduler`` the calls are made in this process, one after the other. On workers they are
+    made at the same time and yielded as they end. If a worker is killed, another worker repeats its call.
 
     Args:
         work: a function of a module.
-        calls: its arguments, by a key that names this piece of work anywhere.
-        workers: processes on this machine, of one thread and one core each.
-        scheduler: address of a dask scheduler, whose workers are used instead; they need this package and the folders.
+        calls: the arguments of each call, by a key that no other call on the same scheduler has.
+        workers: the number of processes to start on this machine, each with one thread.
+        scheduler: address of a dask scheduler whose workers are used instead. They need this package and must see the
+            same folders.
 
     Raises:
         WorkersError: the scheduler cannot be reached.
         MissingExtra: dask.distributed is not installed.
     """
+    if not workers and not scheduler:
+        outcome: Done | AttngeoError
+        for key, arguments in calls.items():
+            try:
+                outcome = work(*arguments)
+            except AttngeoError as error:
+                outcome = error
+            yield key, outcome
+        return
     with needs("cluster", "work on several processes"):
         from distributed import Client, KilledWorker, LocalCluster, as_completed
     with ExitStack() as stack:
@@ -45,14 +56,13 @@ def spread(
             client = stack.enter_context(Client(scheduler, timeout=30))
         except (OSError, ValueError) as error:
             raise WorkersError(f"the scheduler {scheduler} cannot be reached ({error}); check its address.") from error
-        futures = {
-            client.submit(work, *arguments, key=key, priority=-place): key
-            for place, (key, arguments) in enumerate(calls.items())
-        }
-        for future in as_completed(futures):
+        keys = {}
+        for place, (key, arguments) in enumerate(calls.items()):
+            keys[client.submit(work, *arguments, key=key, priority=-place)] = key  # calls start in their order
+        for future in as_completed(keys):
             try:
-                yield futures[future], future.result()
+                yield keys[future], future.result()
             except AttngeoError as error:
-                yield futures[future], error
+                yield keys[future], error
             except KilledWorker as error:
-                yield futures[future], WorkersError(f"its worker was killed several times ({error}).")
+                yield keys[future], WorkersError(f"its worker was killed several times ({error}).")

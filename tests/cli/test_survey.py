@@ -1,8 +1,6 @@
 import io
 import json
-import os
 import shutil
-import signal
 import sys
 from pathlib import Path
 
@@ -12,7 +10,7 @@ import torch
 from attngeo.checkpoints.layers import open_checkpoint
 from attngeo.errors import ParameterError
 from attngeo.survey.record import Model, record_folder
-from attngeo.survey.run import chosen_models, record_once, require_registered, survey
+from attngeo.survey.run import chosen_models, require_registered, survey
 
 TINY = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 11}
 
@@ -20,7 +18,7 @@ TINY = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 8, "vo
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory):
     """Six random models as a user keeps them, each in a folder."""
-    from transformers import BertConfig, BertModel  # workers, which import this file, can do without
+    from transformers import BertConfig, BertModel
 
     folder = tmp_path_factory.mktemp("weights")
     torch.manual_seed(0)
@@ -55,7 +53,7 @@ def recorded(folder: Path) -> dict[str, float]:
 
 def test_a_model_that_fails_is_told_and_resume_tries_it_again(three, tmp_path, attngeo):
     folder = tmp_path / "records"
-    code, out, err = attngeo("survey", "-o", folder, "--jobs", 2)
+    code, out, err = attngeo("survey", "-o", folder)
     assert code == 2 and len(err.splitlines()) == 2 and "m1 has no weights" in err and ": m1: " not in err
     assert err.splitlines()[-1].startswith("attngeo: 1 of 3 models not recorded; ")
     assert set(before := recorded(folder)) == {"m0", "m2"} and len(out.splitlines()) == 2
@@ -111,53 +109,35 @@ def test_rounded_weights_are_asked_for_and_quiet_says_nothing(weights, tmp_path,
     assert attngeo("survey", weights / "m0", "-o", tmp_path, "--quantise", "--resume")[:2] == (0, "")
 
 
-def test_models_and_layers_at_once_give_the_same_records(weights, tmp_path, attngeo):
-    for jobs, names in {1: ("m0", "m1"), 2: ("m0", "m1"), 3: ("m0",)}.items():
-        assert attngeo("survey", *(weights / n for n in names), "-o", tmp_path / f"{jobs}", "-j", jobs)[0] == 0
-        for file in ("layers.csv", "heads.csv", "images.npz"):
-            one, several = (tmp_path / f"{folder}" / "m0" / file for folder in (1, jobs))
-            assert one.read_bytes() == several.read_bytes()
-    assert (tmp_path / "1/m0/layers.csv").read_text().count("\n") == 1 + len(open_checkpoint(weights / "m0"))
-    assert json.loads((tmp_path / "1/m0/record.json").read_text())["bytes_read"] == 40 * 2 * 16 * 16 * 4
-
-
-def killed_twice(model, folder, gamma, quantise):
-    """Record a model; the process is killed at m0's twentieth layer, and once m2 is recorded, where none was before."""
-    name = Path(model.source).name
-
-    def log(model, checkpoint, done):
-        with open(folder / f"{name}.log", "a") as file:
-            file.write(f"{done}\n")
-        if (name, done) == ("m0", 20):
-            kill()
-
-    def kill():
-        if not (folder / f"{name}.killed").exists():
-            (folder / f"{name}.killed").touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    outcome = record_once(model, folder, gamma, quantise, log)
-    if name == "m2":
-        kill()
-    return outcome
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_workers_that_are_killed_lose_nothing(three, weights, tmp_path, attngeo, monkeypatch):
-    """What is half done is done by another worker; what a killed one had recorded is not scored again, nor the rest."""
+def test_workers_give_the_same_records_as_one_process(weights, tmp_path, attngeo):
     pytest.importorskip("distributed")
-    monkeypatch.setattr("attngeo.survey.run.record_once", killed_twice)
-    folder = tmp_path / "records"
-    attngeo("survey", weights / "m3", "-o", folder)
-    before = recorded(folder)
-    code, out, err = attngeo("survey", *sorted(three.iterdir()), weights / "m3", "-o", folder, "--workers", 2)
-    assert "1 of 4 models have a record already" in err and recorded(folder)["m3"] == before["m3"]
-    assert code == 2 and "1 of 4 models not recorded; " in err and "m1 has no weights" in err
-    assert sorted(out.splitlines()) == [str(folder / name) for name in ("m0", "m2")]
-    whole = [f"{layer}" for layer in range(1, 41)]
-    logs = {path.stem: path.read_text().split() for path in folder.glob("*.log")}
-    assert logs == {"m0": whole[:20] + whole, "m2": whole} and (folder / "m2.killed").exists()
-    assert (folder / "m0" / "layers.csv").read_text().count("\n") == 41
+    for folder, options in (("here", []), ("workers", ["--workers", 2])):
+        code, out, _ = attngeo("survey", weights / "m0", weights / "m1", "-o", tmp_path / folder, *options)
+        assert code == 0 and sorted(out.splitlines()) == [str(tmp_path / folder / name) for name in ("m0", "m1")]
+    for file in ("layers.csv", "heads.csv", "images.npz"):
+        here, there = (tmp_path / folder / "m0" / file for folder in ("here", "workers"))
+        assert here.read_bytes() == there.read_bytes()
+    assert (tmp_path / "here/m0/layers.csv").read_text().count("\n") == 1 + len(open_checkpoint(weights / "m0"))
+    assert json.loads((tmp_path / "here/m0/record.json").read_text())["bytes_read"] == 40 * 2 * 16 * 16 * 4
+
+
+def test_any_exception_of_one_model_leaves_the_others_their_records(weights, tmp_path):
+    def fail_at_m0(checkpoint, done):
+        if checkpoint.name == "m0":
+            raise AttributeError("a bug")
+
+    asked = [Model(name, str(weights / name)) for name in ("m0", "m1")]
+    outcome = {model.name: end for model, end in survey(asked, tmp_path, 2.0, on_layer=fail_at_m0)}
+    assert f"{outcome['m0']}" == "m0 failed with AttributeError: a bug" and outcome["m1"] == tmp_path / "m1"
+    assert [path.name for path in tmp_path.iterdir()] == ["m1"]
+
+
+def test_a_folder_that_is_no_record_is_not_replaced(weights, tmp_path, attngeo):
+    """Here the records would lie beside the weights, and the record of a model would take the place of its weights."""
+    mine = shutil.copytree(weights / "m0", tmp_path / "m0")
+    code, _, err = attngeo("survey", mine, "-o", tmp_path)
+    assert code == 2 and f"{mine} would be replaced" in err and "it holds config.json" in err
+    assert {path.name for path in mine.iterdir()} == {path.name for path in (weights / "m0").iterdir()}
 
 
 def test_names_ids_addresses_paths_and_groups_become_models(weights, tmp_path, monkeypatch):
@@ -177,25 +157,6 @@ def test_names_ids_addresses_paths_and_groups_become_models(weights, tmp_path, m
     assert chosen_models(("BERT-tiny",)) == [Model("BERT-tiny", str(tmp_path / "bert-tiny-google"))]
 
 
-def test_a_survey_that_is_given_up_stops_between_layers(weights, tmp_path):
-    """Closing the generator, as an interrupt does, ends the models under way without records."""
-    asked, seen = [Model(f"m{i}", str(weights / f"m{i}")) for i in range(6)], []
-    running = survey(asked, tmp_path, 2.0, 1, lambda model, checkpoint, done: seen.append(done))
-    first, _ = next(running)
-    running.close()
-    assert set(recorded(tmp_path)) == {first.name} and len(seen) < 3 * 40
-
-
-def test_whatever_a_reader_throws_ends_only_its_model(weights, tmp_path):
-    def watch(model, checkpoint, done):
-        if model.name == "m0":
-            raise AttributeError("a bug")
-
-    asked = [Model(f"m{i}", str(weights / f"m{i}")) for i in range(2)]
-    outcome = {model.name: end for model, end in survey(asked, tmp_path, 2.0, 2, watch)}
-    assert outcome == {"m0": "m0 failed with AttributeError: a bug", "m1": tmp_path / "m1"}
-
-
 def test_the_list_reads_nothing(attngeo, monkeypatch):
     monkeypatch.delenv("ATTNGEO_WEIGHTS", raising=False)
     code, out, err = attngeo("survey", "--list")
@@ -210,7 +171,6 @@ def test_bad_input_is_one_sentence(refused, tmp_path, monkeypatch):
     for arguments, named in (
         (["--group", "nothing"], "no group 'nothing'"),
         (["--list", "nothing"], "no model 'nothing'"),
-        (["--jobs", "0"], "not in the range"),
         ([], "ATTNGEO_WEIGHTS is not set"),
         (["--from", tmp_path / "ids.txt"], "ids.txt names no model"),
     ):

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from attngeo.cli import main
-from attngeo.files.atomic import atomic_path, write_text
+from attngeo.files.atomic import atomic_folder, atomic_path, write_text
 
 
 def names(folder):
@@ -69,3 +69,13 @@ def test_a_folder_stays_and_a_full_disk_is_said_of_the_file_that_was_asked_for(t
         assert end.value.code == 2 and said.startswith(f"attngeo: {target} cannot be used (") and said.count("\n") == 1
         assert names(tmp_path) == ["a.csv"] and not names(target)
         monkeypatch.setattr("pathlib.Path.touch", full)
+
+
+def test_a_folder_is_replaced_whole_or_not_at_all(tmp_path):
+    for text in ("former", "new"):
+        with atomic_folder(tmp_path / "a") as folder:
+            (folder / text).write_text(text)
+    with pytest.raises(SystemExit), atomic_folder(tmp_path / "a") as folder:
+        (folder / "half").write_text("half")
+        raise SystemExit
+    assert names(tmp_path) == ["a"] and names(tmp_path / "a") == ["new"]
