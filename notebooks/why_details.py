@@ -70,7 +70,7 @@ from attngeo.gradients.token_counts import MarkovChain, kernel
 # ````{prf:proposition} the score of a layer by its heads and their directions
 # :label: prop-head-directions
 #
-# Let not all $S_h$ and not all $N_h$ be zero, and $M \neq 0$.
+# Let some $S_h$ and some $N_h$ be different from zero, and $M \neq 0$.
 #
 # 1. The score of the layer is
 #
@@ -364,7 +364,7 @@ show(tossed_heads(seed=seed))
 # ```
 # ````
 #
-# No evenness of $g$ is assumed: the kernel may be as one-sided as one likes. What is assumed is that the kernel has a sum
+# No evenness of $g$ is assumed: the kernel may even be zero on one side. What is assumed is that the kernel has a sum
 # that is not 0 and that it is short compared with the period. Part 5 says why the sum matters. A kernel that compares left with
 # right, such as $g(1) = 1$, $g(-1) = -1$, is a *slope*, and acts on slow waves as a skew-symmetric matrix. A kernel that compares
 # the middle with both sides is a *peak*, and acts as a symmetric one.
@@ -602,8 +602,8 @@ show(ends_of_a_block(n_positions))
 # and $\Gamma = \sum_{m \le -1}\gamma(m) \neq 0$. Let $N$ grow with $\gamma$ and the number $f$ of periods fixed. Then
 #
 # $$
-# \frac{N}{\lambda\Gamma}\, B_f^\top C B_f \to K_f = 2\int_0^{2\pi f} \frac1u\, z(u)\,\bigl(z(u) - \bar z(u)\bigr)^\top du, \qquad
-# z(u) = \begin{pmatrix}\cos u \\ \sin u\end{pmatrix}, \quad
+# \frac{N}{\lambda\Gamma}\, B_f^\top C B_f \to K_f = 2\int_0^{2\pi f} \frac1u\, z(u)\,\bigl(z(u) - \bar z(u)\bigr)^\top du, \\
+# z(u) = \begin{pmatrix}\cos u \\ \sin u\end{pmatrix}, \qquad
 # \bar z(u) = \frac1u \begin{pmatrix}\sin u \\ 1 - \cos u\end{pmatrix} .
 # $$ (eq-causal-waves)
 #
@@ -632,7 +632,8 @@ show(ends_of_a_block(n_positions))
 # ````
 #
 # So on the slowest waves the first update of a decoder is far from symmetric, whatever it reads, while that of an encoder is
-# close to symmetric, whatever it reads. {numref}`tab-why-causal` has the limits for long blocks.
+# close to symmetric, whatever it reads. {numref}`tab-why-causal` has the limits for long blocks, and
+# {numref}`fig-why-waves` shows all waves of one block.
 
 
 # %% tags=["remove-cell"]
@@ -763,7 +764,7 @@ scores_by_period(n_positions)
 # ## Both sides of a token tell equally much about it
 #
 # Why should an encoder attend to the left as much as to the right? A language has an order: it makes a difference which of
-# two words comes first. Yet the *amount* of information about a token is the same on both sides, in every language.
+# two words comes first. Yet the *amount* of information about a token is the same on both sides of it.
 #
 # Let $\dots, t_{-1}, t_0, t_1, \dots$ be a stationary text over a finite vocabulary: every block of $k$ tokens has the same law
 # wherever it stands. Let $h_k$ be the entropy of such a block.
