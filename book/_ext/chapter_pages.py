@@ -35,6 +35,8 @@ POLICY = (
     " form-action 'self' file:"
 )
 SHARED_SCRIPT = "_static/interactive.js"
+# Addresses of pages that were removed, and the section or page that a reader who follows an old link finds instead.
+MOVED = {"notebooks/cost.html": "../use/score.html#what-it-costs", "notebooks/trust.html": "../use/train.html"}
 OTHER_PAGES = {"fig": "a figure of the book", "tab": "a table of the book"}
 
 logger = logging.getLogger(__name__)
@@ -143,6 +145,27 @@ def add_to_body(app: Sphinx, page: str, template: str, context: dict[str, Any], 
     context["body"] += hand_out(folder, page, source, run, address)
 
 
+def write_redirects(app: Sphinx, error: Exception | None) -> None:
+    """On ``build-finished``: at each removed page's address, a page that sends the reader on."""
+    if error or app.builder.name != "html" or app.config.single_run:
+        return
+    for old, new in MOVED.items():
+        Path(app.outdir, old).write_text(
+            f'''<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8" />
+<meta http-equiv="Content-Security-Policy" content="{POLICY}" />
+<meta http-equiv="refresh" content="0; url={new}" />
+<title>This page has moved</title>
+</head>
+<body><h1>This page has moved</h1><p><a href="{new}">Go to its new address</a></p></body>
+</html>
+''',
+            encoding="utf-8",
+        )
+
+
 def setup(app: Sphinx) -> dict:
     """Register with Sphinx."""
     app.add_config_value("chapter_profile", current_profile(), "env", str)  # another one: every page is read again
@@ -151,6 +174,7 @@ def setup(app: Sphinx) -> dict:
     app.connect("builder-inited", bring_up_to_date)
     app.connect("source-read", give_run)
     app.connect("missing-reference", replace_number_of_other_page)
+    app.connect("build-finished", write_redirects)
     for change in (add_to_head, choose_scripts, add_to_body):
         app.connect("html-page-context", change)
     return {"version": "3", "parallel_read_safe": False, "parallel_write_safe": True}

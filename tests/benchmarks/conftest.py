@@ -3,6 +3,7 @@
 import json
 from datetime import datetime, timezone
 
+import costs
 import pytest
 import torch
 
@@ -27,3 +28,4 @@ def record(request):
     kept[request.node.name] = {"about": about | {"versions": versions(("torch", "transformers"))}, "rows": rows}
     lines = (f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in sorted(kept.items()))
     write_text(file, "{\n" + ",\n".join(lines) + "\n}\n")
+    write_text(costs.TABLE, costs.costs())

@@ -1,1 +1,0 @@
-"""The page *Cost* (``notebooks/cost.py``)."""
