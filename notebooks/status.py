@@ -22,16 +22,11 @@
 # %% tags=["remove-cell"]
 import pandas as pd
 
-from IPython.display import HTML, display
-
 from attngeo.chapters.status import tables
-from attngeo.chapters.status.lists import listed, questions, sorted_out
-from attngeo.chapters.status.nodes import content, nodes, stated, states
 from attngeo.display.check_line import MEANINGS
 from attngeo.display.page import badge, glue, table
 from attngeo.display.verdicts import account, reported_checks
 from attngeo.claims.published import statements
-from attngeo.files.checkout import chapters, root
 
 paper = account(reported_checks())
 state = tables.states(statements(), paper.findings)
@@ -67,35 +62,6 @@ table(
 )
 
 # %% [markdown]
-# ## What is proven
-#
-# Judged by a proof in the chapter, by calculation or by a counterexample, which may be a simulated one. A sentence with
-# several parts stands here with the checks that speak for it. Undecided in one of them, it is undecided, unless another
-# falls.
-
-# %% tags=["remove-input"]
-said = content()
-named = nodes(statements(), said, stated(chapters(root())))
-lists = sorted_out(named, states(named, paper.findings))
-display(HTML(listed(lists["proven"])))
-
-# %% [markdown]
-# ## What is measured
-#
-# In trained models, or in simulations of ours that no proof stands behind.
-
-# %% tags=["remove-input"]
-display(HTML(listed(lists["measured"])))
-
-# %% [markdown]
-# ## What is open
-#
-# Statements that the measurements leave undecided, and questions that neither a proof nor a measurement here answers.
-
-# %% tags=["remove-input"]
-display(HTML(listed(lists["open"]) + questions(said["open"], named)))
-
-# %% [markdown]
 # ## Every statement, figure and table
 #
 # A statement with several parts has several verdicts. *Not yet* means that no chapter of the book has judged it.
@@ -125,3 +91,22 @@ table(
     name="tab-status-checks",
     caption="All judged statements and parts. The numbers behind a verdict stand in its chapter.",
 )
+
+# %% [markdown]
+# ## Open questions
+#
+# Neither a proof nor a measurement in this book answers these questions.
+#
+# - Why do columns of large norm come to dominate in trained decoders? {prf:ref}`prop-s1-12-condition` and
+#   {prf:ref}`thm-s1-12-counts` give conditions that suffice, but we do not know which of them trained decoders meet.
+# - Do the two coefficients of a pair of tokens, on which {prf:ref}`thm-s1-14` and {prf:ref}`prop-s1-14-update` rest, agree while an
+#   encoder is trained? The coefficients of two positions agree in one layer at the start of training
+#   ({prf:ref}`thm-position-masked`). For pairs of tokens we have not measured this.
+# - Are the mean scores of two positions symmetric in [encoders without learned position embeddings](positions.py), for example with
+#   rotary positions ({prf:ref}`prop-rotary`)?
+# - {prf:ref}`prop-s1-14-shift` computes exactly, where the matrix is 0, how the shift between query and target makes an update
+#   asymmetric. How much of the asymmetry later in training does the shift explain?
+# - Does a [symmetric initialisation](symmetric_initialisation.py) speed up models that read as much text as those of the paper, once the
+#   scale of the initial weights and the biases are equal?
+# - Why do the heads of a trained encoder agree in their symmetric parts and hardly in their skew-symmetric parts
+#   ({prf:ref}`prop-sum-over-heads`, {prf:ref}`prop-head-directions`)?

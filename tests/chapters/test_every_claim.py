@@ -3,6 +3,7 @@
 import inspect
 import re
 import runpy
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,17 @@ def test_every_claim_is_refused_with_an_error_planted(page):
     for number, (claim, target, wrong, *only) in enumerate(mine):
         failed = refused_by(page, claim, target, wrong)
         assert failed and all(q.startswith(tuple(only or [""])) for q in failed), (number, claim, target, failed)
+
+
+def test_a_statement_is_followed_by_its_proof():
+    without = []
+    for text in TEXTS.values():
+        _, *blocks = re.split(r"`\{prf:(?!ref)", text)  # each begins with its kind
+        for block, following in pairwise([*blocks, ""]):
+            kind = block.partition("}")[0]
+            if kind in ("theorem", "proposition", "lemma", "corollary") and not following.startswith("proof}"):
+                without.append(block[:200])
+    assert without == []
 
 
 def test_no_two_claims_are_about_the_same():
