@@ -6,37 +6,47 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from importlib import import_module
 from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
 
 import click
-from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from attngeo import __version__
 from attngeo.cli.terminal import say
-from attngeo.errors import ParameterError, needs
+from attngeo.errors import ParameterError
 from attngeo.files.atomic import atomic_path
 
 SUFFIXES = {
     "table": (".txt",),
     "csv": (".csv",),
     "json": (".json",),
-    "jsonl": (".jsonl", ".ndjson"),
-    "markdown": (".md",),
-    "parquet": (".parquet",),
     "html": (".html", ".htm"),
 }
 PICTURES = (".svg", ".png", ".pdf")
+# A data frame of pandas writes files of these kinds, by these methods.
+JSON_LINES = "to_json({!r}, orient='records', lines=True)"
+WRITTEN_BY_PANDAS = {
+    ".jsonl": JSON_LINES,
+    ".ndjson": JSON_LINES,
+    ".md": "to_markdown({!r})",
+    ".parquet": "to_parquet({!r})",
+}
 MARKS = ("config.json", "adapter_config.json", "run.json")  # of folders in which nothing is replaced
 
 
 def format_of(asked: str | None, output: Path | None) -> str:
-    """The format that ``--format`` and the suffix of the output agree on; whatever it needs is there."""
+    """The format that ``--format`` and the suffix of the output agree on."""
     suffix = output.suffix.lower() if output else ""
+    if suffix in WRITTEN_BY_PANDAS:
+        table = output.with_suffix(".csv")
+        method = WRITTEN_BY_PANDAS[suffix].format(output.name)
+        raise ParameterError(
+            f"attngeo does not write {suffix} files such as {output}, but a data frame does: write {table} instead,"
+            f" and convert it in Python by pandas.read_csv({table.name!r}).{method}."
+        )
     told = next((name for name, suffixes in SUFFIXES.items() if suffix in suffixes), None if output else "table")
     form = asked or told
     if form is None or (suffix and told != form):
@@ -45,11 +55,8 @@ def format_of(asked: str | None, output: Path | None) -> str:
         figure = ", and draw a figure by --plot" if suffix in PICTURES else ""
         raise ParameterError(f"{output} does not end as a file of {what}; end it in {', '.join(known)}{figure}.")
     require_place(output)
-    if form in ("parquet", "html") and output is None:
-        raise ParameterError(f"{form} needs a file: add -o FILE{SUFFIXES[form][0]}.")
-    if form == "parquet":
-        with needs("parquet", "a Parquet file"):
-            import_module("pyarrow")
+    if form == "html" and output is None:
+        raise ParameterError("html needs a file: add -o FILE.html.")
     return form
 
 
@@ -78,21 +85,8 @@ def deliver(rows: Sequence[dict], view: View, form: str, output: Path | None) ->
         click.echo(text_of(rows, view, form), nl=False)
         return
     with atomic_path(output) as temporary:
-        temporary.write_bytes(_parquet(rows) if form == "parquet" else text_of(rows, view, form).encode())
+        temporary.write_bytes(text_of(rows, view, form).encode())
     say(f"{len(rows)} row{'s' if len(rows) > 1 else ''} written to {output}")
-
-
-def _parquet(rows: Sequence[dict]) -> bytes:
-    """In memory, for pyarrow cannot write to a pipe; NaN is missing."""
-    import pyarrow
-    from pyarrow import parquet
-
-    arrays = {}
-    for name in rows[0]:
-        column = [row[name] for row in rows]
-        arrays[name] = pyarrow.array(column, pyarrow.infer_type(column), from_pandas=True)
-    parquet.write_table(pyarrow.table(arrays), content := io.BytesIO())
-    return content.getvalue()
 
 
 def text_of(rows: Sequence[dict], view: View, form: str) -> str:
@@ -105,8 +99,6 @@ def text_of(rows: Sequence[dict], view: View, form: str) -> str:
         return text.getvalue()
     if form == "json":
         return json.dumps([_finite(row) for row in rows], indent=1) + "\n"
-    if form == "jsonl":
-        return "".join(f"{json.dumps(_finite(row))}\n" for row in rows)
     filled = [any(map(str.strip, column)) for column in zip(*view.cells, strict=True)]
     cells = [list(compress(row, filled)) for row in view.cells]
     view = view._replace(names=list(compress(view.names, filled)), cells=cells)
@@ -114,24 +106,23 @@ def text_of(rows: Sequence[dict], view: View, form: str) -> str:
         from attngeo.display.report import report
 
         return report(*view, f"Made by attngeo {__version__}.")
-    return _drawn(view, form == "markdown")
+    return _drawn(view)
 
 
-def _drawn(view: View, markdown: bool) -> str:
+def _drawn(view: View) -> str:
     """Every cell whole, however wide that is: a terminal breaks lines by itself."""
-    table = Table(box=box.MARKDOWN) if markdown else Table(box=None, padding=(0, 1, 0, 0))
+    table = Table(box=None, padding=(0, 1, 0, 0))
     before = " "
     for name in view.names:
         short = name.removeprefix(f"{before} ")  # on a terminal it is clear that z, p or change are of the score before
         before = before if short != name else name
         side = "left" if name in ("", "part") else "right"
-        table.add_column(name if markdown else short.replace(" ", "\n"), justify=side)
+        table.add_column(short.replace(" ", "\n"), justify=side)
     for cells in view.cells:
         table.add_row(*cells)
-    end, bold = ("\n", "**") if markdown else ("", "")
     console = Console(width=10_000, force_terminal=False, markup=False, highlight=False)
     with console.capture() as drawn:
-        console.print(f"{bold}{view.title}{bold}\n", table, "", *(f"{note}{end}" for note in view.notes), sep="\n")
+        console.print(f"{view.title}\n", table, "", *view.notes, sep="\n")
     without_trailing_spaces = re.sub(" +$", "", drawn.get(), flags=re.MULTILINE)
     return re.sub("\n{3,}", "\n\n", without_trailing_spaces)
 

@@ -29,7 +29,6 @@ def test_help_waits_for_no_large_package_and_has_every_setting_of_a_training():
 
 def test_a_missing_extra_is_one_sentence_before_anything_is_read(tmp_path):
     for missing, command, extra in (
-        ("pyarrow", "score /nowhere -o s.parquet", "parquet"),
         ("matplotlib", "score /nowhere --plot s.svg", "plot"),
         ("accelerate", "train -o run", "train"),
         ("jupytext", "run --list", "book"),

@@ -103,7 +103,6 @@ def used(python, tmp_path_factory) -> dict:
     calls = {
         "score": ["score", tiny],
         "score csv": ["score", tiny, "--per-head", "-o", "s.csv"],
-        "score parquet": ["score", tiny, "-o", "s.parquet"],
         "list": ["survey", "--list", "--group", "bert"],
         "survey": ["survey", tiny, "-o", "d"],
         "survey nowhere": ["survey", tiny],
@@ -140,7 +139,7 @@ def test_it_is_the_installed_package_and_nothing_else_that_was_used(used, python
 def test_what_needs_no_extra_works_and_what_is_missing_is_named_in_one_sentence(used):
     for name in ("score", "score csv", "list", "survey"):
         assert used[name][0] == 0, used[name]
-    missing = {"score parquet": "attngeo[parquet]", "train": "attngeo[train]", "run": "ATTNGEO_BOOK"}
+    missing = {"train": "attngeo[train]", "run": "ATTNGEO_BOOK"}
     for name, word in (missing | {"survey nowhere": "-o"}).items():
         code, out, err = used[name]
         assert (code, out) == (2, "") and err.count("\n") == 1 and word in err
