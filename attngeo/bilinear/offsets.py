@@ -17,6 +17,7 @@ from attngeo.bilinear.waves import octaves
 from attngeo.errors import MatrixError
 
 RANGE = 4  # offsets of up to n / RANGE places are searched for a peak; farther ones are means over few pairs
+NARROW = 16  # a hill of more than n / NARROW offsets is no single offset
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Peak:
     offset: int  # m of the largest g(m); positive where keys lie to the right of their query
     width: int  # number of offsets around it with g above half of the peak, without a gap
     rest: float  # largest g outside of these, over the peak; NaN where no offset is outside
-    dominates: bool  # the peak is positive, its hill ends within the range, and rest is at most 1/2
+    dominates: bool  # the peak is positive, its hill narrow and within the range, and rest is at most 1/2
 
 
 def kernel(form: BilinearForm, rows: Float[Tensor, "n d"], per_head: bool = False) -> Float[Tensor, "*heads 2*n-1"]:
@@ -86,7 +87,7 @@ def peak(g: Float[Tensor, " offsets"]) -> Peak:
     """The peak of a kernel on n positions within n / 4 places, and whether it dominates.
 
     A peak dominates if g stays at or below half of it everywhere outside its hill, which are the offsets around it with
-    g above half of the peak, and if this hill ends within the range.
+    g above half of the peak, and if this hill ends within the range and covers at most n / 16 offsets.
 
     Args:
         g: `kernel` of one head, whose middle is offset 0.
@@ -108,8 +109,9 @@ def peak(g: Float[Tensor, " offsets"]) -> Peak:
         last += 1
     outside = values[:first] + values[last + 1 :]
     rest = max(outside) / highest if outside and highest > 0 else math.nan
-    ends_within = first > 0 and last < len(values) - 1
-    return Peak(at - reach, last - first + 1, rest, highest > 0 and ends_within and rest <= 0.5)
+    width = last - first + 1
+    is_hill = highest > 0 and first > 0 and last < len(values) - 1
+    return Peak(at - reach, width, rest, is_hill and width <= n / NARROW and rest <= 0.5)
 
 
 def _factors(form: BilinearForm, rows: Tensor, per_head: bool) -> tuple[Tensor, Tensor]:

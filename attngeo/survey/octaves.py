@@ -2,6 +2,7 @@
 
 data/positions/octaves.csv           a row per layer or head and octave of its model's table
                offsets.csv           a row per layer or head: the offset that it attends to by positions
+               exceptions.csv        a row per layer of `EXCEPTIONS` and octave: s without the heads that make it skew
                octaves_record.json   SHA-256 of the weights and of the tables, what has no table and why, versions, date
 """
 
@@ -29,6 +30,10 @@ from attngeo.survey.record import write_provenance
 
 SEEDS = 8  # random weights of the same shape on the same table
 RANDOM_COLUMNS = ("random_mean", "random_sd")
+EXCEPTIONS = (  # model, layer, and the heads that make it skew on some waves, which attend to a single side
+    ("BERT base radiology", 2, (0, 9)),
+    ("BERT base radiology", 11, (3,)),
+)
 
 
 def octave_rows(form: BilinearForm, rows: Float[Tensor, "n d"]) -> Iterator[dict]:
@@ -96,6 +101,28 @@ def at_random(shape: BilinearForm, rows: Float[Tensor, "n d"]) -> dict[tuple[boo
     return summaries
 
 
+def exception_rows(model: str, path: str) -> Iterator[dict]:
+    """For each layer of a model in `EXCEPTIONS` and each octave: s of the layer, and of the sum of its other heads."""
+    checkpoint = open_checkpoint(path)
+    for _, layer, heads in (exception for exception in EXCEPTIONS if exception[0] == model):
+        plan = checkpoint.plans[layer]
+        rows = checkpoint.position_rows(plan)
+        form = checkpoint.read(plan).form.to(torch.float64)
+        others = [head for head in range(form.n_heads) if head not in heads]
+        rest = BilinearForm(form.wq[others], form.wk[others])
+        without = octave_scores(rest, rows)
+        for period, (symmetry, _) in octave_scores(form, rows).items():
+            yield {
+                "model": model,
+                "part": plan.part,
+                "layer": layer,
+                "heads": " ".join(map(str, heads)),
+                "octave": period,
+                "symmetry": float(symmetry),
+                "without": float(without[period][0]),
+            }
+
+
 def record(folder: Path) -> None:
     """Measure every model under ATTNGEO_WEIGHTS whose positions are rows that can be read, and write the record.
 
@@ -104,6 +131,7 @@ def record(folder: Path) -> None:
     """
     octaves: list[dict] = []
     offsets: list[dict] = []
+    exceptions: list[dict] = []
     files: dict[str, dict[str, str]] = {}
     without: dict[str, str] = {}
     for model, path in local_weights(needed=True).items():
@@ -126,9 +154,10 @@ def record(folder: Path) -> None:
         if chance:
             kept = sorted([*Path(path).glob("*.safetensors"), *Path(path).glob(TABLE_APART)])
             files[model] = {str(file.relative_to(path)): sha256(file) for file in kept}
+        exceptions += exception_rows(model, path)
         print(model, flush=True)
-    for name, rows_of_table in (("octaves", octaves), ("offsets", offsets)):
-        write_text(folder / f"{name}.csv", pd.DataFrame(rows_of_table).to_csv(index=False, float_format="%.5g"))
+    for name, table in (("octaves", octaves), ("offsets", offsets), ("exceptions", exceptions)):
+        write_text(folder / f"{name}.csv", pd.DataFrame(table).to_csv(index=False, float_format="%.5g"))
     write_provenance(folder, "octaves_record.json", sha256=files, without=without, seeds=SEEDS)
 
 
@@ -140,6 +169,11 @@ def recorded() -> pd.DataFrame:
 def recorded_offsets() -> pd.DataFrame:
     """The recorded rows of offsets.csv."""
     return pd.read_csv(data("positions", "offsets.csv"))
+
+
+def recorded_exceptions() -> pd.DataFrame:
+    """The recorded rows of exceptions.csv."""
+    return pd.read_csv(data("positions", "exceptions.csv"))
 
 
 def _sum_and_heads(form: BilinearForm) -> Iterator[tuple[int, BilinearForm]]:

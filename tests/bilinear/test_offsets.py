@@ -91,7 +91,10 @@ def test_a_second_peak_a_slope_and_a_hill_without_an_end_do_not_dominate():
     assert peak(slope).offset == N // 4 and not peak(slope).dominates
     assert not peak(torch.ones(2 * N - 1)).dominates
     assert not peak(-torch.ones(2 * N - 1)).dominates
-    assert peak(torch.exp(-(slope**2) / 2)).width == 3
+    hill = torch.exp(-(slope**2) / 2)
+    assert peak(hill).width == 3 and peak(hill).offset == 0 and not peak(hill).dominates
+    wide = torch.arange(-99, 100, dtype=torch.float64)
+    assert peak(torch.exp(-(wide**2) / 2)).dominates  # a hill of three of a hundred offsets is narrow
     with pytest.raises(MatrixError, match="3 positions are too few"):
         peak(torch.ones(5))
 

