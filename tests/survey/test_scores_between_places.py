@@ -129,7 +129,7 @@ def test_models_that_cannot_be_watched_are_refused():
         for layer in attention_layers(model):
             layer.self.query.weight *= 3000
             layer.self.key.weight *= 3000
-    with pytest.raises(CheckpointError, match="gives weights below 1.17549e-38"):
+    with pytest.raises(CheckpointError, match="gives weights below"):
         mean_scores(model, IDS)
 
 
