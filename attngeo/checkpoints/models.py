@@ -157,11 +157,15 @@ def _of_torch(model: nn.Module, kind: str) -> list[LayerPlan]:
         number = sum(plan.part == part for plan in plans)
         norm = f"{outer}.norm1.weight".lstrip(".") if part != "cross" and getattr(layer, "norm_first", False) else ""
         widths = heads, heads, module.head_dim
+        extras = {
+            "biases": module.in_proj_bias is not None,
+            "sinks": module.bias_k is not None or module.add_zero_attn,
+        }
         plans.append(
             LayerPlan(
                 *(part, number, part == "decoder", name, query, key, value, output, layout, *widths),
                 norm=norm,
-                beside=("biases",) if module.in_proj_bias is not None else (),
+                beside=tuple(extra for extra, is_there in extras.items() if is_there),
             )
         )
     return sorted(plans, key=lambda plan: get_args(Part).index(plan.part))

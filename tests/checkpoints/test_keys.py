@@ -4,7 +4,7 @@ import make_keys
 import pytest
 import sweep_keys
 from msgspec import structs
-from small_models import small_model
+from small_models import inputs_of, small_model
 
 from attngeo import open_checkpoint, open_model
 from attngeo.checkpoints.architectures import ARCHITECTURES
@@ -84,3 +84,15 @@ def test_clipping_is_named_where_a_configuration_keeps_it_apart(model_type):
     for clipped in (0.05, None):
         config["attn_config"] = {**config["attn_config"], "clip_qkv": clipped}
         assert ("clipping of queries and keys" in open_model(model, config).left_out) is bool(clipped)
+
+
+@pytest.mark.parametrize("model_type", ["gpt_oss", "llama"])
+def test_attention_sinks_are_named_where_probabilities_of_tokens_do_not_add_up_to_one(model_type, tmp_path):
+    model = small_model(model_type)().eval()
+    model.set_attn_implementation("eager")
+    model.save_pretrained(tmp_path)
+    outputs = model(**inputs_of(model), output_attentions=True)
+    has_sinks = any((each.sum(-1) < 1 - 1e-4).any() for each in outputs.attentions)
+    assert has_sinks == (model_type == "gpt_oss")
+    for opened in (open_checkpoint(tmp_path), open_model(model)):
+        assert any("sinks" in words for words in opened.left_out) == has_sinks

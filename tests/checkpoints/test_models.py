@@ -285,3 +285,13 @@ def test_another_matrix_than_w_qk_is_read_or_refused(llama, as_user):
     for matrix in ("QK", "", None, "vo"):
         with pytest.raises(ParameterError, match=f"{matrix!r}, and .* 'qk' and 'ov'"):
             score_table(llama, matrix=matrix)
+
+
+@pytest.mark.parametrize("options", [{}, {"add_bias_kv": True}, {"add_zero_attn": True}], ids=str)
+def test_keys_of_no_token_are_named_where_torch_s_own_attention_has_them(options):
+    torch.manual_seed(0)
+    attention = nn.MultiheadAttention(16, 2, bias=False, **options)
+    x = torch.randn(5, 1, 16)
+    _, probabilities = attention(x, x, x)
+    named = any("sinks" in words for words in open_model(attention).left_out)
+    assert named == (probabilities[0, :, :5].sum() < 5 - 1e-4)
