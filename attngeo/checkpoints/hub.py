@@ -18,6 +18,7 @@ from huggingface_hub import constants, errors, get_hf_file_metadata, hf_hub_down
 from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
 
 from attngeo.checkpoints.tensorfiles import Repository, SafetensorsFile, TensorFile, read_range
+from attngeo.checkpoints.torch_archives import NoArchive, TorchArchive
 from attngeo.errors import CheckpointError
 from attngeo.files.atomic import atomic_path
 
@@ -38,7 +39,7 @@ def cache_folder() -> Path:
 
 
 class HubRepository(Repository):
-    """One model repository at one revision. Safetensors that are not in the cache are read by ranges, which are kept.
+    """One model repository at one revision. Weights that are not in the cache are read by ranges, which are kept.
 
     The commit that its ``first`` file is read from is that of all further files, in ``subfolder`` if there is one.
 
@@ -82,10 +83,12 @@ class HubRepository(Repository):
                     raise  # else an index was read at this commit, and this file would have come first
         if size is None:
             return None
+        named, content = f"{file} of {self.name}", partial(self._range, file, folder, size)
         if file.endswith(".safetensors"):
-            content = partial(self._range, file, folder, size)
-            return SafetensorsFile(f"{file} of {self.name}", size, content, remote=True)
-        logger.warning("%s has no safetensors: %s is downloaded whole (%.2f GB)", self.name, file, size / 1e9)
+            return SafetensorsFile(named, size, content, remote=True)
+        with suppress(NoArchive):
+            return TorchArchive(named, size, content)
+        logger.warning("%s is in a format without ranges and is downloaded whole (%.2f GB)", named, size / 1e9)
         return super().open(file)
 
     def absent(self, files: str) -> CheckpointError:

@@ -1,6 +1,7 @@
 """Tensors out of one file by name, reading nothing else: safetensors by byte ranges, ``.bin`` by memory mapping.
 
-Ranges are those of a file on disk, or, in `hub`, of one on the Hub.
+Ranges are those of a file on disk, or, in `hub`, of one on the Hub. There `torch_archives` reads ``.bin`` by ranges,
+too.
 """
 
 import math
@@ -167,11 +168,7 @@ class TorchFile(TensorFile):
                 f"{path} is truncated, corrupt, or not a file of tensors alone, and loading anything else could"
                 f" run code; fetch it again or, where you trust it, load it and save its state_dict as safetensors."
             ) from error
-        if not isinstance(state, Mapping):
-            raise CheckpointError(f"{path} holds one {type(state).__name__} and no named tensors; save its weights.")
-        state = next((state[key] for key in NESTED if isinstance(state.get(key), Mapping)), state)
-        tensors = {f"{name}": value for name, value in state.items() if isinstance(value, Tensor)}
-        self.tensors = {n: t for n, t in tensors.items() if t.layout is torch.strided and not t.is_nested}
+        self.tensors = named_tensors(state, f"{path}")
         self.shapes = {name: tensor.shape for name, tensor in self.tensors.items()}
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
@@ -183,10 +180,28 @@ class TorchFile(TensorFile):
         return (whole[slice(*rows)] if rows else whole).clone()  # out of the mapping, so that the file may go
 
 
+def named_tensors(state: object, name: str) -> dict[str, Tensor]:
+    """The tensors by name in what torch.load gave for a file of that name, beside other things or below them.
+
+    Raises:
+        CheckpointError: it is no mapping.
+    """
+    if not isinstance(state, Mapping):
+        raise CheckpointError(f"{name} holds one {type(state).__name__} and no named tensors; save its weights.")
+    state = next((state[key] for key in NESTED if isinstance(state.get(key), Mapping)), state)
+    tensors = {f"{name}": value for name, value in state.items() if isinstance(value, Tensor)}
+    return {n: t for n, t in tensors.items() if t.layout is torch.strided and not t.is_nested}
+
+
 def _require_whole(path: Path, lengths: list[int]) -> None:
-    """Refuse storages that reach into what follows them: those mapped lie in the order of the archive's records."""
+    """Refuse compressed storages, which would be mapped as they are, and those that reach into what follows them.
+
+    Those mapped lie in the order of the archive's records.
+    """
     with zipfile.ZipFile(path) as archive:
         records = sorted((r for r in archive.infolist() if "/data/" in r.filename), key=lambda r: r.header_offset)
+    if any(record.compress_type != zipfile.ZIP_STORED for record in records):
+        raise ValueError("records are compressed")
     if [record.file_size for record in records if record.file_size] != lengths:
         raise ValueError("records are not as long as their tensors")
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 
 import hub_server
 import pytest
@@ -109,12 +110,97 @@ def test_another_revision_or_another_site_is_refused(hub):
         open_checkpoint("https://example.org/owner/tiny-bert")
 
 
-def test_bin_is_downloaded_whole_and_says_so(hub, model, caplog):
+def as_bin(hub, model, **options):
     (folder(hub) / "model.safetensors").unlink()
-    torch.save(model.state_dict(), folder(hub) / "pytorch_model.bin")
+    path = folder(hub) / "pytorch_model.bin"
+    torch.save(model.state_dict(), path, **options)
+    return path
+
+
+def test_of_bin_its_directory_and_queries_and_keys_alone_are_served(hub, model, caplog, monkeypatch):
+    path = as_bin(hub, model)
+    assert assert_same(NAME, hub).bytes_read == QK
+    with zipfile.ZipFile(path) as archive:
+        (pickled,) = [record for record in archive.infolist() if record.filename.endswith("data.pkl")]
+        directory = path.stat().st_size - archive.start_dir
+        records = len(archive.infolist())
+    # the directory, whose end zipfile reads again, the pickle, and a header before each weight
+    assert hub.served - QK - pickled.file_size - directory < 500 + 6 * 30 + 0.1 * records
+    assert hub.served < path.stat().st_size / 2 and not caplog.text
+    served = hub.served
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert_same(NAME, hub)
+    assert hub.served == served
+
+
+def test_tensors_of_bin_that_share_a_storage_or_are_turned_are_read_as_they_are(hub, model):
+    (folder(hub) / "model.safetensors").unlink()
+    state = {"model_state_dict": dict(model.state_dict())}
+    weights = state["model_state_dict"]
+    weights[QUERY] = weights[QUERY].T.contiguous().T
+    both = torch.stack([weights[KEY], weights[QUERY.replace(".1.", ".2.")]])
+    weights[KEY], weights[QUERY.replace(".1.", ".2.")] = both
+    torch.save(state, folder(hub) / "pytorch_model.bin")
+    assert_same(NAME, hub)
+
+
+def test_bin_of_older_versions_of_torch_is_downloaded_whole_and_says_so(hub, model, caplog):
+    as_bin(hub, model, _use_new_zipfile_serialization=False)
     with caplog.at_level(logging.WARNING, logger="attngeo"):
         assert_same(NAME, hub)
-    assert "pytorch_model.bin is downloaded whole" in caplog.text
+    assert "pytorch_model.bin" in caplog.text and "is downloaded whole" in caplog.text
+
+
+class Planted:
+    """What a pickle would run."""
+
+    def __reduce__(self):
+        return os.mkdir, ("planted",)
+
+
+def with_code(path, model):
+    torch.save(model.state_dict() | {"code": Planted()}, path)
+
+
+def cut_off(path, model):
+    path.write_bytes(path.read_bytes()[:-1000])
+
+
+def compressed(path, model):
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)
+
+
+def shorter_storages(path, model):
+    """The pickle tells of larger weights than are there."""
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in content.items():
+            archive.writestr(name, data[: len(data) // 2] if "/data/" in name else data)
+
+
+DAMAGED = {
+    "code": (with_code, "not a file of tensors alone"),
+    "cut off": (cut_off, "is truncated, corrupt"),
+    "compressed": (compressed, "compressed"),
+    "shorter": (shorter_storages, "is cut off"),
+}
+
+
+@pytest.mark.parametrize("damage, named", DAMAGED.values(), ids=DAMAGED)
+def test_bin_that_is_damaged_or_holds_code_ends_in_one_sentence(
+    damage, named, hub, model, as_user, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    damage(as_bin(hub, model), model)
+    with pytest.raises(CheckpointError, match=f"pytorch_model.bin.*{named}") as caught:
+        list(open_checkpoint(NAME))
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "planted").exists()
 
 
 def test_what_the_cache_has_is_not_fetched_again(hub, monkeypatch):

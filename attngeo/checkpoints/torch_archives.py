@@ -1,0 +1,142 @@
+"""Tensors of a ``.bin`` file on the Hub by byte ranges, reading no more of it than the tensors that are asked for.
+
+A file of ``torch.save`` is a zip archive. Its record ``data.pkl`` is a pickle of names, shapes and the keys of
+storages, and each storage is an uncompressed record ``data/KEY``. We read the archive's directory and that pickle, and
+let torch unpickle it (``weights_only=True``) on the meta device, from a copy of the archive whose storages are empty.
+Nothing but torch's restricted unpickler ever sees the pickle, and no storage is read before one of its tensors is.
+"""
+
+import io
+import math
+import zipfile
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Size, Tensor
+
+from attngeo.checkpoints.tensorfiles import TensorFile, named_tensors
+from attngeo.errors import CheckpointError
+
+LARGEST_PICKLE = 100_000_000  # bytes of names, shapes and keys
+LOCAL_HEADER = 30  # bytes before the name of a record; the last four are the lengths of the name and of what follows it
+Content = Callable[[int, int], memoryview]  # bytes [start, stop) of the file
+
+
+class NoArchive(Exception):
+    """The file is no zip archive that can be read by ranges; older versions of torch wrote other files."""
+
+
+class _Ranges(io.RawIOBase):
+    """A file for zipfile, which seeks and reads."""
+
+    def __init__(self, length: int, content: Content) -> None:
+        self._length, self._content, self._at = length, content, 0
+
+    def seekable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._length}[whence]
+        if start + offset < 0:
+            raise OSError("a place before the file")
+        self._at = start + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        stop = self._length if size < 0 else min(self._at + size, self._length)
+        data = bytes(self._content(self._at, stop)) if stop > self._at else b""
+        self._at += len(data)
+        return data
+
+
+class TorchArchive(TensorFile):
+    """A ``.bin`` file of ``torch.save`` whose bytes [start, stop) are given by ``content``.
+
+    Raises:
+        NoArchive: it is no zip archive, or this version of torch does not tell the places of storages.
+        CheckpointError: it is damaged, or holds more than tensors.
+    """
+
+    remote = True
+
+    def __init__(self, name: str, length: int, content: Content) -> None:
+        self.name, self._content = name, content
+        tells_places = hasattr(torch.serialization, "_is_meta_location")  # of storages: not in older versions of torch
+        if not tells_places or bytes(content(0, min(4, length))) != b"PK\3\4":
+            raise NoArchive
+        try:
+            with zipfile.ZipFile(_Ranges(length, content)) as archive:
+                pickled, self._records = _contents(archive)
+            state, self._keys = _on_meta(pickled, list(self._records))
+        except (CheckpointError, NoArchive):
+            raise
+        except Exception as error:  # zipfile and torch check little of what they read
+            raise _damaged(name) from error
+        self.tensors = named_tensors(state, name)
+        self.shapes: Mapping[str, Size] = {name: tensor.shape for name, tensor in self.tensors.items()}
+
+    def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
+        """The tensor, or its rows [start, stop).
+
+        Raises:
+            CheckpointError: its storage is compressed, too short, or not there.
+        """
+        part = self.tensors[tensor][slice(*rows) if rows else slice(None)]
+        steps = zip(part.shape, part.stride(), strict=True)
+        span = 1 + sum((size - 1) * stride for size, stride in steps) if math.prod(part.shape) else 0
+        start, width = int(part.storage_offset()), part.element_size()
+        record = self._records[self._keys[part.untyped_storage()._checkpoint_offset or 0]]
+        is_whole = part.numel() <= span and (start + span) * width <= record.file_size
+        if not is_whole or record.compress_type != zipfile.ZIP_STORED:
+            raise CheckpointError(
+                f"{tensor} in {self.name} is cut off, compressed, or repeats a few numbers; save it contiguous."
+            )
+        header = bytes(self._content(record.header_offset, record.header_offset + LOCAL_HEADER))
+        between = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+        data = record.header_offset + LOCAL_HEADER + between
+        content = self._content(data + start * width, data + (start + span) * width)
+        return torch.frombuffer(content, dtype=part.dtype).as_strided(part.shape, part.stride()).clone()
+
+
+def _contents(archive: zipfile.ZipFile) -> tuple[bytes, dict[str, zipfile.ZipInfo]]:
+    """The pickle in an archive of torch, and the records of its storages by key."""
+    (pickle,) = [record for record in archive.infolist() if record.filename.endswith("/data.pkl")]
+    folder = pickle.filename.removesuffix("data.pkl")
+    if pickle.file_size > LARGEST_PICKLE:
+        raise ValueError("a pickle of more than names, shapes and keys")
+    names = archive.namelist()
+    if f"{folder}byteorder" in names and archive.read(f"{folder}byteorder") != b"little":
+        raise NoArchive  # torch turns the bytes where it reads the whole file
+    storages = f"{folder}data/"
+    found = [record for record in archive.infolist() if record.filename.startswith(storages)]
+    return archive.read(pickle), {record.filename.removeprefix(storages): record for record in found}
+
+
+def _on_meta(pickled: bytes, keys: list[str]) -> tuple[object, dict[int, str]]:
+    """What torch unpickles from an archive of that pickle and of empty storages, and their keys by place in it."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        archive.writestr("archive/data.pkl", pickled)
+        archive.writestr("archive/version", "3\n")
+        for key in keys:
+            archive.writestr(f"archive/data/{key}", b"")
+        places = {
+            record.header_offset + LOCAL_HEADER + len(record.filename.encode()): record.filename
+            for record in archive.infolist()
+        }
+    written.seek(0)
+    state = torch.load(written, map_location="meta", weights_only=True)
+    return state, {place: name.removeprefix("archive/data/") for place, name in places.items()}
+
+
+def _damaged(name: str) -> CheckpointError:
+    return CheckpointError(
+        f"{name} is truncated, corrupt, or not a file of tensors alone, and loading anything else could run code; look"
+        f" for another revision, or where you trust it, load it and save its state_dict as safetensors."
+    )
