@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import io
 import json
 import lzma
 import sys
@@ -17,8 +16,7 @@ from attngeo.inputs import cause, checked
 TEXT_FIELDS = ("text", "raw_content", "content", "comment_text", "comment", "body")  # first found, first taken
 SUFFIXES = (".txt", ".jsonl", ".parquet")
 COMPRESSED = {".xz": lzma.open, ".gz": gzip.open}
-LONGEST = 2**24  # characters of a document or a line; where so many have no blank line, there is none
-BLANKEST = 2**20  # characters of blank lines in a row
+LOOKED_AT = 2**24  # if the first so many characters have no blank line, each line is a document
 
 
 class CorpusError(AttngeoError):
@@ -77,12 +75,11 @@ def read_documents(file: Path) -> Iterator[str | None]:
     """The documents of one file, read as they are asked for.
 
     Raises:
-        CorpusError: the file cannot be read or is not what its name says, or a document or line exceeds `LONGEST`.
+        CorpusError: the file cannot be read or is not what its name says.
     """
     try:
         for document in _rows(file):
-            (checked(document, str | None, ValueError) or "").encode()  # refuses half of a surrogate pair
-            yield document
+            yield checked(document, str | None, ValueError)
     except Exception as error:  # damaged bytes make pyarrow raise anything
         raise CorpusError(
             f"{file} cannot be read ({cause(error)}); check that it is complete, in UTF-8 and, where it has rows, that"
@@ -101,22 +98,10 @@ def _rows(file: Path) -> Iterator[str | None]:
         return
     with COMPRESSED.get(file.suffix.lower(), open)(file, "rt", encoding="utf-8") as text:
         if _kind(file) == ".txt":
-            yield from _plain(_lines(text))
+            yield from _plain(text)
             return
-        for row in map(json.loads, filter(str.strip, _lines(text))):
+        for row in map(json.loads, filter(str.strip, text)):
             yield row if isinstance(row, str) else row[_text_field(row)]
-
-
-def _lines(text: io.TextIOBase) -> Iterator[str]:
-    """Lines within bounds: what a small compressed file unpacks to has none."""
-    blank = 0
-    while line := text.readline(LONGEST + 1):
-        blank = 0 if line.strip() else blank + len(line)
-        if len(line) > LONGEST or blank > BLANKEST:
-            raise ValueError(f"it has a line of more than {LONGEST:,} characters, or {BLANKEST:,} of blank lines")
-        if "\0" in line:  # UTF-16 without a mark of its order is valid UTF-8
-            raise ValueError("it has characters of zero, as no text in UTF-8 has")
-        yield line
 
 
 def _kind(file: Path) -> str:
@@ -135,9 +120,7 @@ def _plain(lines: Iterator[str]) -> Iterator[str]:
         elif held:
             yield "".join(held)
             held, length, several = [], 0, True
-        if length > LONGEST:
-            if several:
-                raise ValueError(f"it has a document of more than {LONGEST:,} characters")
+        if length > LOOKED_AT and not several:
             yield from held
             yield from lines
             return
