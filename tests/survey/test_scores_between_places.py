@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -10,7 +11,9 @@ from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 from attngeo.bilinear.places import interaction, symmetry_between_places
 from attngeo.errors import CheckpointError
+from attngeo.files.checkout import data
 from attngeo.survey import scores_between_places as measured
+from attngeo.survey.measured import read_records
 from attngeo.survey.scores_between_places import mean_scores, rows_of_model
 from attngeo.training.bert import attention_layers, build_model
 from attngeo.training.choices import Shape
@@ -171,3 +174,16 @@ def test_texts_are_consecutive_blocks_within_special_tokens(monkeypatch):
     assert ids[:, 0].tolist() == [1] * 3 and ids[:, 4:].tolist() == [[2, 3]] * 3
     with pytest.raises(CheckpointError, match="the documents hold 2 of 3 blocks of 3 tokens"):
         measured.texts_of(TwoMarks(), ["abcdefgh"])
+
+
+def test_the_record_has_the_symmetry_of_the_survey_and_a_rotary_decoder_whose_places_are_symmetric():
+    table = measured.recorded().set_index(["model", "layer"])
+    layers = read_records(data("survey"))
+    layers = layers[layers["head"] == -1]
+    for model, folder in (("all-MiniLM-L6-v2", "minilm-l6-v2"), ("SmolLM2-135M-Instruct", "smollm2-135m-instruct-q4")):
+        surveyed = layers[layers["model"] == folder]["symmetry"].to_numpy()
+        np.testing.assert_allclose(table.loc[model, "symmetry"], surveyed, atol=1e-5)
+    medians = table.groupby("model")[["symmetry", "between_places", "between_halves"]].median()
+    rotary = medians.loc["SmolLM2-135M-Instruct"]
+    assert rotary["symmetry"] < 0.2 and rotary["between_places"] > 0.5
+    assert (medians["between_places"] - medians["between_halves"]).abs().max() < 0.05  # enough texts
