@@ -169,7 +169,7 @@ def test_gains_before_the_attention_of_types_on_the_hub_are_found(tmp_path):
 
 
 def test_other_attentions_of_these_types_are_refused(tmp_path, as_user):
-    """LLaDA's code knows blocks with one tensor for queries, keys and values; no released model has them."""
+    """LLaDA's code also knows blocks with one tensor for queries, keys and values, which no entry reads."""
     config, prefix, *_ = LLADA
     save(tmp_path, config, per_layer(prefix, {"att_proj": (3 * WIDTH, WIDTH)}))
     with pytest.raises(CheckpointError, match=r"no tensor is named like blocks\.\{\}\.q_proj"):
