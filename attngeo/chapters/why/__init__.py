@@ -59,6 +59,22 @@ class Planned:
         """One arm minus another at equal seeds, with Student's interval."""
         return over_seeds(self.values(arm, measure) - self.values(against, measure))
 
+    def difference_at_equal_loss(self, arm: str, against: str, column: str) -> Estimate:
+        """One arm after its last step minus the other at the first step at which it has reached the same held-out loss.
+
+        Args:
+            arm: whose runs end at the higher loss.
+            against: whose runs reach that loss earlier.
+            column: of the scores of layers, of which the median over layers is taken.
+        """
+        differences = []
+        for seed, run in sorted(self.runs[arm].items()):
+            other = self.runs[against][seed]
+            step = first_step_at_loss(other, held_out_loss(run))
+            scores = other.scores[(other.scores["step"] == step) & (other.scores["head"] == -1)]
+            differences.append(median_of(column)(run) - float(scores[column].median()))
+        return over_seeds(np.array(differences))
+
 
 def planned(name: str) -> Planned:
     """What is recorded of an experiment in ``data/runs``."""
@@ -96,6 +112,12 @@ def of_layer(column: str, layer: int) -> Measure:
 def held_out_loss(run: Run) -> float:
     """A measure: nats per predicted token after the last step."""
     return run.last(LOSS)
+
+
+def first_step_at_loss(run: Run, loss: float) -> int:
+    """The first step with recorded scores at which the held-out loss of a run is not above a value."""
+    history = run.history[run.history["step"].isin(run.scores["step"])]
+    return int(history.loc[history[LOSS] <= loss, "step"].min())
 
 
 @house_style()
