@@ -1,4 +1,4 @@
-"""``attngeo experiment``: say what of an experiment is recorded, and make the runs that are not."""
+"""``attngeo experiment``: list which runs of an experiment are recorded, and make those that are not."""
 
 from pathlib import Path
 
@@ -20,9 +20,9 @@ from attngeo.files.checkout import data
 def command(name, dry_run, missing, workers, scheduler, tables, any_code) -> None:
     """Make the runs of the experiment NAME that are not recorded, in the order of its plan.
 
-    NAME is a folder in data/runs with an experiment.yml, or a path; without one, all experiments are listed. A run that
-    was cut off goes on from its last checkpoint. A run that another process is making is passed over, so the command
-    may be given several times at once.
+    NAME is a folder in data/runs with an experiment.yml, or a path; without it, all experiments are listed. A run that
+    was cut off continues from its last checkpoint. A run that another process is making is skipped, so you can give the
+    command several times at once.
     """
     with needs("train", "attngeo experiment"):  # pandas, which no --help waits for
         from attngeo.runs import experiments

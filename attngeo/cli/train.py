@@ -16,14 +16,18 @@ from attngeo.training.config import TrainingConfig, configure, read_values
 
 
 def _options(function):
-    """One option per field of the configuration; its default stays None, so that a file and a preset can speak."""
+    """One option per field of the configuration. Without the flag its value is None, and file or preset decide."""
     for f in reversed(fields(TrainingConfig)):
-        kind, words = f.type, f.type.__metadata__[-1] + ("" if f.default is None else f"  [default: {f.default}]")
+        kind = f.type
+        words = kind.__metadata__[-1]
+        if f.default is not None:
+            words += f"  [default: {f.default}]"
         while get_args(kind) and get_origin(kind) is not Literal:  # Annotated[int, ...], also with | None
             kind = get_args(kind)[0]
         flag = f"--{f.name.replace('_', '-')}"
         flags = f"{flag}/--no-{flag[2:]}" if kind is bool else flag
-        kind = click.Choice(get_args(kind)) if get_args(kind) else kind
+        if get_args(kind):  # Literal["a", "b"]
+            kind = click.Choice(get_args(kind))
         function = click.option(flags, f.name, type=kind, default=None, help=words)(function)
     return function
 
@@ -41,8 +45,8 @@ def command(output, file, preset, resume, **flags) -> None:
     the paper's Appendix S2.3. More devices: put "torchrun --nproc_per_node N -m" or "accelerate launch -m" in front.
     """
     with needs("train", "attngeo train"):
-        import_module("accelerate")  # before transformers, whose own words for its absence depend on what else is there
-        # these load transformers, which no --help waits for
+        import_module("accelerate")  # first, because the message of transformers without it depends on other packages
+        # these import transformers, which takes seconds, so --help does not wait for them
         from attngeo.training.run_folder import claimed, saved_config
         from attngeo.training.train import train
 
@@ -55,7 +59,7 @@ def command(output, file, preset, resume, **flags) -> None:
             values = saved_config(output) | values
         config = configure(values)
         if "checkpoint_every" not in {name.replace("-", "_") for name in values}:
-            # a short run would end before its first; the default itself stays, for plans were written with it
+            # with the default a short run would end before its first checkpoint; plans were written with the default
             config = replace(config, checkpoint_every=min(config.checkpoint_every, max(1, config.steps // 10)))
         progress = _Progress(config.steps)
         with progress.bars:
@@ -72,17 +76,19 @@ class _Progress:
     """A live line on stderr where that is a terminal; elsewhere one plain line per tenth of the run."""
 
     def __init__(self, steps: int) -> None:
-        self.steps, self.next_line, self.bars = steps, 0.0, bars()
+        self.steps = steps
+        self.next_line = 0.0  # the step from which the next plain line is due
+        self.bars = bars()
         self.task = self.bars.add_task("training", total=steps, what="")
 
     def show(self, row: dict[str, Any]) -> None:
-        """Show a step, and what was recorded at it."""
+        """Show a step, and the losses and scores if they were recorded at it."""
         self.bars.update(self.task, completed=row["step"])
         if "loss" in row:
             words = (
                 f"loss {row['loss']:.3f}  held out {row['held_out_loss']:.3f}  s {row['symmetry']:+.3f}"
                 f"  d {row['directionality']:+.3f}  {row['tokens'] / row['seconds']:,.0f} tokens/s"
-            ).replace(" nan", " -")  # not measured at this step
+            ).replace(" nan", " -")  # the held-out loss is not measured at every recorded step
             self.bars.update(self.task, what=words)
             if self.bars.disable and row["step"] >= self.next_line:
                 say(f"step {row['step']} of {self.steps}  {words}")

@@ -1,7 +1,7 @@
-"""Making the runs of an experiment: in this process, in several, or on the machines of a cluster.
+"""Making the runs of an experiment: in this process, in several processes, or on the machines of a cluster.
 
-A run is made under a lock beside its folder, so that no two processes make it; the lock goes with the process. What was
-cut off goes on from its last checkpoint, and without one starts anew under the same seed.
+Each run is made under a lock beside its folder, so that several processes never make the same run. A run that was cut
+off continues from its last checkpoint; without a checkpoint it starts anew with the same seed.
 """
 
 import shutil
@@ -27,7 +27,7 @@ class Attempt(str, Enum):
 
 
 def make_run(folder: Path, name: str, listen: Callable[[dict[str, Any]], None] = lambda row: None) -> Attempt:
-    """Make one run, ARM-SEED, of the experiment in a folder, unless it is recorded or another process is at it.
+    """Make one run, ARM-SEED, of the experiment in a folder, unless it is recorded or another process is making it.
 
     Raises:
         ExperimentError: the plan has no such run, or cannot be read.
@@ -44,37 +44,42 @@ def make_run(folder: Path, name: str, listen: Callable[[dict[str, Any]], None] =
         with claimed(output):
             if run.state is State.RECORDED:
                 return Attempt.THERE
-            goes_on = (output / "run.json").exists() and last_checkpoint(output) is not None
-            for path in () if goes_on else map(output.joinpath, CONTENT):  # of a run without a checkpoint
-                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-            train(config, output, resume=goes_on, listen=listen)
+            continued = (output / "run.json").exists() and last_checkpoint(output) is not None
+            if not continued:
+                _clear(output)
+            train(config, output, resume=continued, listen=listen)
             return Attempt.MADE
     except RunBusy:
         return Attempt.ELSEWHERE
 
 
+def _clear(output: Path) -> None:
+    """Remove what a run that was cut off before its first checkpoint has left."""
+    for name in CONTENT:
+        path = output / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
 def make_runs(
     experiment: Experiment, runs: Sequence[PlannedRun], workers: int = 0, scheduler: str = ""
 ) -> Iterator[tuple[PlannedRun, Attempt | AttngeoError]]:
-    """Make runs in their order; yield each as it ends, with its outcome or the error that ended it.
+    """Make runs in their order, and yield each with its outcome or the error that ended it.
 
-    They are made here, or by processes on this machine or on a cluster (`attngeo.files.workers.spread`).
+    They are made here, or on ``workers`` or the workers of a ``scheduler`` (`attngeo.files.workers.spread`).
 
     Raises:
+        TrainingStopped: a signal ended a run that was made here; the runs after it are not begun.
         WorkersError: the scheduler cannot be reached.
         MissingExtra: dask.distributed is not installed.
     """
-    if not (workers or scheduler):
-        for run in runs:
-            try:
-                yield run, make_run(experiment.folder, run.name)
-            except AttngeoError as error:
-                if error.exit_code != AttngeoError.exit_code:
-                    raise  # who interrupts one run means the others too
-                yield run, error
-        return
     folder = experiment.folder.resolve()
     named = {f"{folder}/{run.name}": run for run in runs}
     calls = {key: (folder, run.name) for key, run in named.items()}
     for key, outcome in spread(make_run, calls, workers, scheduler):
+        interrupted = isinstance(outcome, AttngeoError) and outcome.exit_code != AttngeoError.exit_code
+        if interrupted and not (workers or scheduler):
+            raise outcome
         yield named[key], outcome

@@ -1,4 +1,4 @@
-"""What is measured while a model trains: loss, held-out loss, and both scores of every layer and head."""
+"""Measuring a model while it trains: loss, held-out loss, and both scores of every layer and head."""
 
 import math
 import os
@@ -21,18 +21,17 @@ from attngeo.bilinear.pictures import picture
 from attngeo.bilinear.scores import score_rows
 from attngeo.bilinear.waves import octave_scores
 from attngeo.errors import AttngeoError
-from attngeo.files.manifest import write_manifest
 from attngeo.runs.record import RunError, read_levels, read_run, write_run
 from attngeo.training.batches import Batches
 from attngeo.training.bert import forms, position_rows
 from attngeo.training.config import TrainingConfig
 
-FLUSH_SECONDS = 20.0  # between writings of the record
+FLUSH_SECONDS = 20.0  # the record is written to disk at most this often
 SAME_SIGNAL_SECONDS = 1.0
 
 
 class TrainingStopped(RunError):
-    """Training ended before its last step; the record up to there is kept."""
+    """Training ended before its last step. The record up to there is kept."""
 
     def __init__(self, sentence: str, exit_code: int = AttngeoError.exit_code) -> None:
         super().__init__(sentence)
@@ -40,10 +39,10 @@ class TrainingStopped(RunError):
 
 
 class Recorder(TrainerCallback):
-    """Records every ``record_every`` steps, marks checkpoints as complete, and stops on a loss that is not finite.
+    """Records every ``record_every`` steps, adds the record to each checkpoint, and stops if the loss is not finite.
 
-    ``about`` is the content of run.json so far. ``listen`` is called with each new row of the history, scores' medians
-    included, and at other steps with the step.
+    ``about`` is the content of run.json so far. ``listen`` is called after every step, either with {"step"} or with the
+    new row of the history and the medians over layers of both scores.
     """
 
     def __init__(
@@ -54,35 +53,34 @@ class Recorder(TrainerCallback):
         held_out: Batches,
         listen: Callable[[dict[str, Any]], None],
     ) -> None:
-        self.config, self.folder, self.about, self.held_out, self.listen = config, folder, about, held_out, listen
+        self.config = config
+        self.folder = folder
+        self.about = about
+        self.held_out = held_out
+        self.listen = listen
         self.history: list[dict] = []
         self.scores: list[dict] = []
-        self.pictures: dict[tuple[int, int], np.ndarray] = {}  # levels of W_qk by layer and step
-        self.trainer: Trainer  # set by its owner, who needs this object first
-        self._earlier = 0.0
-        self._loss: torch.Tensor | float = 0.0
-        self._steps = 0  # that the loss is summed over
-        self.interrupted = 0  # number of a signal: stop after this step, with a checkpoint
+        self.pictures: dict[tuple[int, int], np.ndarray] = {}  # pictures of W_qk by layer and step, in 8-bit levels
+        self.interrupted = 0  # the number of a signal that asked to stop after this step, with a checkpoint
+        self.trainer: Trainer  # set after the trainer is made, because the trainer needs this object first
+        self._loss: torch.Tensor | float = 0.0  # summed over the steps since the last record
+        self._steps = 0  # the number of these steps
+        self._earlier = 0.0  # seconds of training before the run was resumed
 
     def add(self, loss: torch.Tensor) -> None:
         """Add the mean loss of a batch, or its share in a step of several batches."""
         self._loss = self._loss + loss.detach()
 
     def restore(self, checkpoint: Path) -> None:
-        """Go on from a whole checkpoint, with the record as it was there.
-
-        Raises:
-            RunError: it was written before its run.json had the marks of the recorder.
-        """
+        """Continue from a checkpoint, with the record as it was at that step."""
         run = read_run(checkpoint)
-        if (state := run.about.get("recorder")) is None:
-            raise RunError(
-                f"{checkpoint} was written by an earlier attngeo; continue with that one, or start a new run in another"
-                " folder."
-            )
-        self.history, self.scores = run.history.to_dict("records"), run.scores.to_dict("records")
+        self.history = run.history.to_dict("records")
+        self.scores = run.scores.to_dict("records")
         self.pictures = read_levels(checkpoint)
-        self._loss, self._steps, self._earlier = float.fromhex(state["loss"]), state["steps"], state["seconds"]
+        state = run.about["recorder"]
+        self._loss = float.fromhex(state["loss"])
+        self._steps = state["steps"]
+        self._earlier = state["seconds"]
 
     # what Trainer calls
 
@@ -95,40 +93,46 @@ class Recorder(TrainerCallback):
     def on_step_end(self, args, state, control, **others) -> None:  # noqa: D102
         step = state.global_step
         self._steps += 1
-        last, due = step >= self.config.steps, step % self.config.record_every == 0
+        learning_rate = float(others["lr_scheduler"].get_last_lr()[0])
+        last = step >= self.config.steps
+        due = last or step % self.config.record_every == 0
         every = self.config.checkpoint_every
-        # looking at the loss makes an accelerator wait, so it is looked at where it is needed
-        look = last or due or self.interrupted or (every and step % every == 0) or args.device.type == "cpu"
-        if look and not math.isfinite(float(self._loss)):
-            self.write(f"stopped: the loss was not finite at step {step}")
-            raise TrainingStopped(
-                f"the loss is not a finite number at step {step} (learning rate"
-                f" {others['lr_scheduler'].get_last_lr()[0]:.2g}); lower lr or lengthen warmup. The record up to step"
-                f" {self.history[-1]['step']} is kept."
-            )
-        if last or due:
-            self._record(step, float(others["lr_scheduler"].get_last_lr()[0]))
+        saves = bool(every) and step % every == 0 and not last
+        # float(loss) makes the host wait for an accelerator, so only do it when the value is needed
+        if due or saves or self.interrupted or args.device.type == "cpu":
+            self._require_finite_loss(step, learning_rate)
+        if due:
+            self._record(step, learning_rate)
             if last or time.perf_counter() - self._flushed > FLUSH_SECONDS:
                 self.write("running")
         else:
             self.listen({"step": step})
         if self.interrupted:
-            control.should_save = control.should_training_stop = True
-        elif every and step % every == 0 and not last:
+            control.should_training_stop = True
+        if self.interrupted or saves:
             control.should_save = True
 
     def on_save(self, args, state, control, **others) -> None:  # noqa: D102
         self.write("running")
-        self.trainer.accelerator.wait_for_everyone()  # who save their random states
+        self.trainer.accelerator.wait_for_everyone()  # every process saves its random state into the checkpoint
         if not state.is_world_process_zero:
             return
         mark = {"loss": float(self._loss).hex(), "steps": self._steps, "seconds": self._seconds()}
         checkpoint = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+        # run.json is the last file of a checkpoint (`attngeo.training.run_folder.last_checkpoint`)
         write_run(checkpoint, self.about | {"recorder": mark}, self.history, self.scores, self.pictures)
-        write_manifest(checkpoint)
 
     def on_train_end(self, args, state, control, **others) -> None:  # noqa: D102
         self.write("running" if state.global_step >= self.config.steps else "interrupted")
+
+    def _require_finite_loss(self, step: int, learning_rate: float) -> None:
+        if math.isfinite(float(self._loss)):
+            return
+        self.write(f"stopped: the loss was not finite at step {step}")
+        raise TrainingStopped(
+            f"the loss is not a finite number at step {step} (learning rate {learning_rate:.2g}); lower lr or lengthen"
+            f" warmup. The record up to step {self.history[-1]['step']} is kept."
+        )
 
     # measuring
 
@@ -137,11 +141,30 @@ class Recorder(TrainerCallback):
         loss = float("nan")
         if self._steps:
             loss = float(self.trainer.accelerator.reduce(torch.as_tensor(self._loss), "mean")) / self._steps
-        self._loss, self._steps = 0.0, 0
+        self._loss = 0.0
+        self._steps = 0
+        rows = self._score_rows(step)
+        evaluated = step % self.config.evaluate_every == 0 or step >= self.config.steps
+        held_out_loss = self._held_out_loss() if evaluated else float("nan")
+        row = {
+            "step": step,
+            "tokens": step * self.config.batch_size * self.config.block_size,
+            "seconds": self._seconds(),
+            "loss": loss,
+            "held_out_loss": held_out_loss,
+            "learning_rate": learning_rate,
+        }
+        self.history.append(row)
+        self.scores += rows
+        layers = pd.DataFrame([of_layer for of_layer in rows if of_layer["head"] == -1])
+        self.listen(row | layers[["symmetry", "directionality"]].median().to_dict())  # the median skips NaN
+
+    def _score_rows(self, step: int) -> list[dict]:
+        """The rows of scores.parquet for this step; the pictures of this step are kept, too."""
         every = self.config.picture_every
         pictured = step in (0, self.config.steps) or (every and step % every == 0)
-        rows: list[dict] = []
         table = position_rows(self.trainer.model, self.config.block_size)
+        rows: list[dict] = []
         for layer, form in enumerate(forms(self.trainer.model)):
             scores = score_rows(form)
             scores[0] |= _coherence_columns(form)
@@ -151,26 +174,14 @@ class Recorder(TrainerCallback):
             rows += [{"step": step, "layer": layer, **of_head} for of_head in scores]
             if pictured and layer in (0, self.config.layers - 1):
                 self.pictures[layer, step] = picture(form)[0]
-        evaluated = step % self.config.evaluate_every == 0 or step >= self.config.steps
-        held_out = self._held_out_loss() if evaluated else float("nan")
-        row = {
-            "step": step,
-            "tokens": step * self.config.batch_size * self.config.block_size,
-            "seconds": self._seconds(),
-            "loss": loss,
-            "held_out_loss": held_out,
-            "learning_rate": learning_rate,
-        }
-        self.history.append(row)
-        self.scores += rows
-        layers = pd.DataFrame([r for r in rows if r["head"] == -1])
-        self.listen(row | layers[["symmetry", "directionality"]].median().to_dict())  # of those that are scored
+        return rows
 
     def _held_out_loss(self) -> float:
-        """Mean loss over the first blocks of the held-out text, always the same ones with the same masks."""
+        """Mean loss over the first sequences of the held-out text, always the same ones with the same masks."""
         model = self.trainer.model_wrapped
-        blocks, size = min(self.config.held_out_blocks, len(self.held_out.blocks)), self.trainer.args.train_batch_size
-        model.eval()  # which Trainer undoes before its next step
+        blocks = min(self.config.held_out_blocks, len(self.held_out.blocks))
+        size = self.trainer.args.train_batch_size
+        model.eval()  # Trainer calls train() before its next step
         total = 0.0
         for start in range(0, blocks, size):
             places = range(start, min(start + size, blocks))
@@ -182,13 +193,14 @@ class Recorder(TrainerCallback):
         return self._earlier + time.perf_counter() - self._start
 
     def write(self, status: str) -> None:
-        """Write the record so far, by the first process alone."""
+        """Write the record so far. Only the first process writes."""
         if not self.trainer.is_world_process_zero():
             return
-        seconds, steps, tokens = self._seconds(), self.history[-1]["step"], self.history[-1]["tokens"]
+        seconds = self._seconds()
+        tokens = self.history[-1]["tokens"]
         self.about |= {
             "status": status,
-            "steps_done": steps,
+            "steps_done": self.history[-1]["step"],
             "tokens": tokens,
             "seconds": round(seconds, 2),
             "tokens_per_second": round(tokens / seconds, 1),
@@ -224,12 +236,12 @@ def _position_columns(form: BilinearForm, table: torch.Tensor) -> Iterator[dict[
 
 @contextmanager
 def graceful_interrupt(recorder: Recorder) -> Iterator[None]:
-    """Within it, a first Ctrl-C or SIGTERM lets the step finish and leaves a checkpoint; a second one ends at once.
+    """Within it, the first Ctrl-C or SIGTERM finishes the step, saves a checkpoint and stops; the second stops at once.
 
     ``timeout`` and ``torchrun`` send a signal both to the process and to its group, so signals that arrive within
     `SAME_SIGNAL_SECONDS` count as one.
     """
-    before: dict[int, Any] = {}
+    before: dict[int, Any] = {}  # the former handlers by signal
     first = math.inf  # when the first signal arrived
 
     def restore() -> None:

@@ -3,7 +3,8 @@
 import logging
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
@@ -17,6 +18,7 @@ from transformers.utils import logging as transformers_logging
 import attngeo
 from attngeo.errors import ParameterError
 from attngeo.files.provenance import hardware, head, versions
+from attngeo.inputs import cause
 from attngeo.runs.record import FINISHED, Run, read_run
 from attngeo.training.attention_window import attend_within
 from attngeo.training.batches import Batches, Blocks, Masking
@@ -30,7 +32,7 @@ from attngeo.training.corpora.tokens import TokenSet, tokenize
 from attngeo.training.corpora.vocabulary import Vocabulary, open_vocabulary
 from attngeo.training.positions import freeze_table
 from attngeo.training.recorder import Recorder, TrainingStopped, graceful_interrupt, heed_only_the_parent
-from attngeo.training.run_folder import drop_checkpoints, enough_room, require_same_text, starting_point
+from attngeo.training.run_folder import drop_checkpoints, starting_point
 
 
 def train(
@@ -55,27 +57,25 @@ def train(
 
     Raises:
         CorpusError: the text cannot be read or is too short.
-        ParameterError: the batch does not fit the number of devices, the device is not there, or torch.compile fails.
-        RunError: the folder holds another run, there is nothing to resume, the text to resume on has changed, or memory
-            or disk do not suffice.
-        TrainingStopped: the loss is not finite, or a signal asked for the end. The record is kept.
+        ParameterError: the batch does not fit the number of devices or their memory, the device is not there, or
+            torch.compile fails.
+        RunError: the folder holds another run, or there is nothing to resume.
+        TrainingStopped: the loss is not finite, or a signal ended the run. The record is kept.
     """
     output = Path(output)
     checkpoint = starting_point(config, output, resume)
     if resume and checkpoint is None:
         drop_checkpoints(config, output)
         return read_run(output)
-    # no word of what the libraries say of themselves while they train; errors are said
+    # hide what the libraries log while they train, except errors
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
     logging.getLogger("accelerate").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", "mtime may not be reliable")  # transformers 4 sorts checkpoints by name
-    with enough_room(output), compilable(config.compile):
+    with enough_memory(), compilable(config.compile):
         arguments = trainer_arguments(config, output)
         with arguments.main_process_first(desc="tokenising the corpus"):
             corpus, vocabulary, tokens = prepare_text(config)
-        if checkpoint:
-            require_same_text(checkpoint, corpus, vocabulary)
         trainer = _trainer(config, output, arguments, corpus, vocabulary, tokens, listen)
         if checkpoint:
             trainer.recorder.restore(checkpoint)
@@ -94,6 +94,22 @@ def train(
         trainer.recorder.write(FINISHED)
     drop_checkpoints(config, output)
     return read_run(output)
+
+
+@contextmanager
+def enough_memory() -> Iterator[None]:
+    """One sentence where the memory of the device does not suffice.
+
+    Raises:
+        ParameterError: it does not.
+    """
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise ParameterError(
+            f"the device has too little memory for this run ({cause(error)}); start it again in another folder with a"
+            " smaller micro_batch."
+        ) from error
 
 
 def prepare_text(config: TrainingConfig) -> tuple[Corpus, Vocabulary, TokenSet]:

@@ -13,6 +13,7 @@ from attngeo.runs.experiments import ExperimentError, State, read_experiment
 from attngeo.runs.record import read_about, read_run
 from attngeo.training import experiments
 from attngeo.training.experiments import Attempt, make_run, make_runs
+from attngeo.training.recorder import TrainingStopped
 
 
 def planned(folder, text, **change):
@@ -75,6 +76,20 @@ def test_a_worker_that_is_killed_loses_nothing(text, unbroken, tmp_path, monkeyp
     assert (experiment.folder / "killed").exists()
     assert_same_curve(unbroken, experiment.folder / "random-0")
     assert read_run(experiment.folder / "symmetric-0").first("symmetry") == pytest.approx(1, abs=1e-6)
+
+
+def test_an_interrupt_of_one_run_leaves_the_runs_after_it(text, tmp_path, monkeypatch):
+    begun = []
+
+    def interrupted(folder, name):
+        begun.append(name)
+        raise TrainingStopped("interrupted after step 7; continue with --resume.", 143)
+
+    monkeypatch.setattr(experiments, "make_run", interrupted)
+    experiment = planned(tmp_path / "e", text)
+    with pytest.raises(TrainingStopped, match="step 7"):
+        list(make_runs(experiment, experiment.runs))
+    assert begun == ["random-0"]
 
 
 def test_a_scheduler_that_is_not_there_is_named(text, tmp_path, monkeypatch):

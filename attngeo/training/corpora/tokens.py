@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import shutil
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -11,22 +10,22 @@ from typing import NamedTuple
 import numpy as np
 from filelock import FileLock
 
-from attngeo.files.manifest import damage, write_manifest
+from attngeo.files.atomic import atomic_folder
 from attngeo.inputs import cause
 from attngeo.training.choices import Text
 from attngeo.training.corpora.documents import Corpus, CorpusError
 from attngeo.training.corpora.vocabulary import Vocabulary
 
-FORMAT = 2  # raise it when the meaning of the files changes
-AT_ONCE = 32  # documents encoded at a time
+FORMAT = 3  # part of the key of the cache; raise it when the meaning of the files changes
+AT_ONCE = 32  # the number of documents that are encoded at a time
 
 
 class TokenSet(NamedTuple):
     """The token ids of a corpus: documents one after the other, each between its start and end marks."""
 
-    train: np.ndarray  # (tokens,) ids to train on; a document is in one part whole
+    train: np.ndarray  # (tokens,) ids to train on; every document is whole in one of the two parts
     held_out: np.ndarray  # ids to measure the loss on
-    documents: tuple[int, int]  # how many in each part
+    documents: tuple[int, int]  # the number of documents in each part
 
 
 def cache_folder() -> Path:
@@ -56,10 +55,10 @@ def tokenize(
     ).hexdigest()[:32]
     target = (folder or cache_folder() / "tokens") / key
     try:
-        if damage(target):
+        if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(target.with_suffix(".lock")):
-                if damage(target):  # else another process was first
+                if not target.exists():  # else another process was first
                     _write(target, corpus, vocabulary, text, held_out)
     except OSError as error:
         raise CorpusError(
@@ -72,23 +71,27 @@ def tokenize(
 
 def _write(target: Path, corpus: Corpus, vocabulary: Vocabulary, text: Text, held_out: float) -> None:
     dtype = np.dtype("uint16" if vocabulary.size <= 1 << 16 else "uint32")
-    ids, digests, documents = [], [], corpus.documents()
+    ids: list[np.ndarray] = []
+    digests: list[bytes] = []
+    documents = corpus.documents()
     while chunk := list(islice(documents, AT_ONCE)):
-        digests += [hashlib.blake2b(document.encode("utf-8", "replace"), digest_size=8).digest() for document in chunk]
-        encoded = vocabulary.encode([text.spell(document) for document in chunk])
-        ids += [np.array([vocabulary.start, *one, vocabulary.end], dtype=dtype) for one in encoded]
-    lengths, hashes = np.array([len(one) for one in ids]), np.array(digests, dtype="S8")
+        for document in chunk:
+            digests.append(hashlib.blake2b(document.encode("utf-8", "replace"), digest_size=8).digest())
+        for encoded in vocabulary.encode([text.spell(document) for document in chunk]):
+            ids.append(np.array([vocabulary.start, *encoded, vocabulary.end], dtype=dtype))
+    lengths = np.array([len(document) for document in ids])
+    hashes = np.array(digests, dtype="S8")
     order = np.argsort(hashes, kind="stable")
-    before = np.cumsum(lengths[order]) - lengths[order]  # tokens of the documents in front
-    apart = hashes <= hashes[order][before < held_out * lengths.sum()][-1]
+    before = np.cumsum(lengths[order]) - lengths[order]  # the number of tokens of all earlier documents in this order
+    largest_apart = hashes[order][before < held_out * lengths.sum()][-1]
+    apart = hashes <= largest_apart
     if apart.all():
         raise CorpusError(
             f"corpus {corpus.name} has too few documents to keep some apart; separate documents by blank lines, or add"
             " more."
         )
     parts = [np.concatenate([ids[i] for i in np.flatnonzero(chosen)]) for chosen in (~apart, apart)]
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir()
-    for name, array in zip(TokenSet._fields, (*parts, np.array([(~apart).sum(), apart.sum()])), strict=True):
-        np.save(target / f"{name}.npy", array)
-    write_manifest(target)
+    n_documents = np.array([(~apart).sum(), apart.sum()])
+    with atomic_folder(target) as new:
+        for name, array in zip(TokenSet._fields, (*parts, n_documents), strict=True):
+            np.save(new / f"{name}.npy", array)
