@@ -34,7 +34,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attngeo.display.interactive import Interactive
 from attngeo.display.page import glue, show
 from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
 from attngeo.display.typeset import typeset
@@ -540,7 +539,7 @@ show(uneven_keys())
 
 # %% tags=["remove-cell"]
 @house_style()
-def early_keys(n: int = 16) -> Interactive:
+def early_keys(n: int = 16) -> CaptionedFigure:
     """Squared norms by position over their mean, of queries and of keys: the theorem's values on the axes."""
     figure, panel = new_figure(6.4, 3.0)
     at, sides = np.arange(1, n + 1), uniform_softmax_squared_norms(torch.eye(n).double(), Objective.AUTOREGRESSIVE)
@@ -556,11 +555,12 @@ def early_keys(n: int = 16) -> Interactive:
         inputs along the axes; without a mask all have an even share (the line). {words}"""
     alt = f"""Line plot over positions, in times an even share. Keys begin at {keys[0]:.1f} and fall to {keys[-1]:.2f}. Queries
         have {queries[0]:.0f} at the first position, {queries[1]:.1f} at the second, and fall to {queries[-1]:.1f}. {words}"""
-    return Interactive("early_keys", {}, CaptionedFigure(figure, "fig-early-keys", caption, alt))
+    return CaptionedFigure(figure, "fig-early-keys", caption, alt)
 
 
 # %% [markdown]
-# Move the slider of {numref}`fig-early-keys`: the more positions, the more of the total falls to the first keys.
+# {numref}`fig-early-keys` shows the share of each position. The more positions a sequence has, the more of the total falls to the
+# first keys.
 
 # %% tags=["remove-input"]
 early_keys()

@@ -83,8 +83,8 @@ figures.separations(areas)
 # the groups, a half where it tells nothing. The [symmetry $s$ and the directionality $d$](two_scores.py) of a model are
 # medians over its layers; $d$ is negative where columns dominate.
 #
-# The authors released the scores behind their figures, a point per model. Leave out those that cannot speak for a trained
-# model of its kind, and see how well the rest separates.
+# The authors released the scores behind their figures, a point per model. Some points cannot speak for a trained model of its
+# kind. The caption says how well encoders and decoders separate with those points and without them.
 
 # %% tags=["remove-input"]
 figures.clean_figure(results)
@@ -429,13 +429,12 @@ show(section_3_directionality_elsewhere(), directionality_of_the_halves())
 # {glue:text}`n-by-chance` would. By both formulas columns dominate in {glue:text}`decoders-columns` decoders. They do
 # in {glue:text}`encoders-columns` encoders. But narrow models have wide bands, in which much can hide.
 #
-# ## Place your bet
+# ## What the matrices look like
 #
-# Encoder or decoder? A symmetric matrix is its own mirror image across the diagonal from the upper left to the lower
-# right. Does the eye find it?
+# A symmetric matrix is its own mirror image across the diagonal from the upper left to the lower right.
 
 # %% tags=["remove-input"]
-figures.place_your_bet(figures.drawn())
+figures.matrices(figures.drawn())
 
 # %% tags=["remove-cell"]
 banded = outside(stacks.merge(bands, on=["model", "part"]))

@@ -82,7 +82,7 @@ table(
 )
 
 # %% tags=["remove-input"]
-figures.explorer(by_family.distinct(scores))
+figures.every_head(by_family.distinct(scores))
 
 # %% [markdown]
 # ## The same models in the paper, and what later training does

@@ -446,7 +446,7 @@ glue("largest-speed-up", printed_table("1")["speed_up_percent"].max(), ".0f")
 # Table 1 of the paper prints up to {glue:text}`largest-speed-up` % fewer steps. Its arithmetic
 # [is right](symmetric_initialisation_details.py#the-printed-numbers). But it counts the first crossing of a noisy curve, and
 # there is one seed a row. By that measure one random start of ours is up to {glue:text}`floor-most` faster than another.
-# Draw two seeds below.
+# {numref}`fig-roulette` shows all pairs of seeds.
 
 # %% tags=["remove-input"]
 figures.roulette(main, printed_table("1")["speed_up_percent"])

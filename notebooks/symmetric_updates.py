@@ -39,7 +39,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from attngeo.display.interactive import Interactive, packed
 from attngeo.display.page import glue, show
 from attngeo.display.style import DECODER, NEUTRAL, PALETTE, CaptionedFigure, house_style, new_figure
 from attngeo.display.typeset import typeset
@@ -164,20 +163,6 @@ def score_by_correlation(updates: list[RandomUpdates], measured: float, score_ma
     return CaptionedFigure(figure, "fig-update-scores", caption % f"{score_masked:.2f}", alt)
 
 
-def pairs_shown(seed: int = 1) -> tuple[Float[Tensor, "n n"], Float[Tensor, "n d"]]:
-    """Uncorrelated coefficients and embeddings of a sequence, in whole numbers."""
-    generator = torch.Generator().manual_seed(seed)
-    beta = correlated_coefficients(0.0, 1, 32, generator)[0]
-    x = torch.randn(32, 32, generator=generator, dtype=torch.float64)
-    return tuple((40 * m).round().clamp(-127, 127) for m in (beta, x))
-
-
-def agreement_slider(measured: float, still: CaptionedFigure) -> Interactive:
-    """The correlation of a pair's coefficients is set, from the one measured; the update, its mirror cloud and s follow."""
-    beta, x = (packed(m.to(torch.int8).numpy()) for m in pairs_shown())
-    return Interactive("agreement", {"side": 32, "beta": beta, "x": x, "measured": measured}, still)
-
-
 turns = masked_in_turn(seed=seed)
 rho_in_turn, s_in_turn = (
     pd.Series(values) for values in zip(*((of_pairs(t.beta), symmetry_score(t.gradient)) for t in turns), strict=True)
@@ -188,7 +173,7 @@ simulated = [
 ]
 
 # %% tags=["remove-input"]
-agreement_slider(rho_in_turn.mean(), score_by_correlation(simulated, rho_in_turn.mean(), score_masked, d))
+score_by_correlation(simulated, rho_in_turn.mean(), score_masked, d)
 
 # %% tags=["remove-cell"]
 assert abs(rho_in_turn.mean()) < 0.05 and rho_in_turn.abs().max() < 0.5  # "they do not"
@@ -209,8 +194,8 @@ glue("minus-half", pair_score(agreement(1.0, -0.5), 0.0), ".2f")
 # models leave positions out; [a chapter on trained models](positions.py) has them.
 # :::
 #
-# Move the slider of {numref}`fig-update-scores`. At 0 the update's *mirror cloud*, each entry against the one across the
-# diagonal, is noise. At 1 it is a line: the entries are equal in pairs. At −1 they are opposite.
+# {numref}`fig-update-scores` shows how the symmetry score of a simulated update follows the correlation of its coefficients. At a
+# correlation of 1 the entries of the update are equal in pairs across the diagonal, and at −1 they are opposite.
 #
 # ## Equal coefficients make a symmetric update
 #

@@ -261,16 +261,6 @@
       dots: (style) => path("ia-dots", style, (points) => points.map((p) => `M${at(p)}h0`).join("")),
       /** Intervals [[low, high, y], ...], along x. */
       bars: (style) => path("ia-bars", style, (rows) => rows.map(([low, high, b]) => `M${at([low, b])}L${at([high, b])}`).join("")),
-      /** What points [[x, y, name], ...] are, under the pointer. */
-      names: () => {
-        const group = node.appendChild(drawn("g", { class: "ia-names" }));
-        const named = ([a, b, name]) => {
-          const spot = drawn("circle", { cx: across(a), cy: up(b), r: 5 });
-          spot.append(drawn("title", {}, name));
-          return spot;
-        };
-        return (points) => group.replaceChildren(...points.map(named));
-      },
       /** Words at a point. */
       text: (style, anchor = "start") => {
         const words = drawn("text", { class: style, "text-anchor": anchor });

@@ -13,24 +13,14 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from attngeo import score
-from attngeo.bilinear.null_laws import LEVEL, laws_of_shape
-from attngeo.bilinear.scores import symmetry_score
 from attngeo.chapters.introduction.sentence import recorded as sentence_in
 from attngeo.chapters.introduction.two_models import MODELS, PAIR, centred, two_models
 from attngeo.chapters.positions_pictures import EXPERIMENT, LAYER, RUNS, pictured
-from attngeo.chapters.pretrained_survey import figures, measures
-from attngeo.chapters.symmetric_initialisation.figures import roulette
-from attngeo.chapters.symmetric_initialisation.speed_ups import first_crossing
-from attngeo.chapters.symmetric_initialisation.starts import main_settings, recorded, settings
 from attngeo.chapters.two_scores.build_a_matrix import ROWS, build_a_matrix, built
-from attngeo.claims.published import printed_table
 from attngeo.cli import cli
 from attngeo.files import checkout
 from attngeo.gradients.rank_one import gradient_sum, rank_one_terms, token_update
-from attngeo.runs.estimates import NEVER
 from attngeo.runs.record import read_run
-from attngeo.survey.measured import named, read_records
-from attngeo.survey.released_results import released_results
 
 pytestmark = pytest.mark.book
 NAMED = """return [...arguments[0].querySelectorAll('input, select, button')]
@@ -214,35 +204,6 @@ def test_pairs_are_painted_in_either_order_until_their_sum_is_complete(browser, 
     assert_painted("masked", "exact", [(i, j) for j in range(n) for i in masked], len(masked) * n)
 
 
-def test_an_update_is_as_symmetric_as_the_slider_makes_its_coefficients_agree(browser, tmp_path):
-    page = notebook("symmetric_updates")
-    shown = page.agreement_slider(-0.004, page.score_by_correlation(page.correlated_updates(8, 6, 2), -0.004, 0.4, 8))
-    stage = open_interactive(browser, tmp_path, shown)
-    slider = control(stage, "Correlation of the two coefficients")
-    cloud, said = stage.find_element(By.CSS_SELECTOR, ".ia-dots.cloud"), sentence(stage)
-    assert "random weights" in stage.text
-    clouds, (beta, x) = set(), page.pairs_shown()
-    for keys, rho in ([], 0.0), ([Keys.END, *[Keys.ARROW_LEFT] * 4], 0.8), ([Keys.HOME], -1.0):
-        slider.send_keys(*keys)
-        following = beta.triu() + rho * beta.triu().T + (1 - rho**2) ** 0.5 * beta.tril()  # beta_ji the beta_ij
-        s = symmetry_score(gradient_sum(following, x))
-        assert abs(s - rho) < 0.1
-        assert_near(numbers(said), [rho, s])
-        clouds.add(cloud.get_attribute("d"))
-        assert cloud.get_attribute("d").count("M") == 32 * 31
-    assert len(clouds) == 3
-
-
-def test_the_more_positions_the_more_uneven_the_keys(browser, tmp_path):
-    page = notebook("column_dominance")
-    stage = open_interactive(browser, tmp_path, page.early_keys())
-    slider, said = control(stage, "Positions"), sentence(stage)
-    for keys, n in ([], 16), ([Keys.END], 512):
-        slider.send_keys(*keys)
-        sides = page.uniform_softmax_squared_norms(torch.eye(n).double(), page.Objective.AUTOREGRESSIVE)
-        assert_near(numbers(said), [n, *map(page.unevenness, sides)])
-
-
 def test_a_forward_pass_is_stepped_through_for_the_token_followed(browser, tmp_path):
     page = notebook("bilinear_form")
     shown = page.forward_pass()
@@ -271,107 +232,3 @@ def test_a_forward_pass_is_stepped_through_for_the_token_followed(browser, tmp_p
     token.send_keys(Keys.HOME)
     step.send_keys(*[Keys.ARROW_LEFT] * 3)
     assert_says("none", 3, 0)
-
-
-def test_two_random_seeds_show_what_table_1_would_print(browser, tmp_path):
-    experiments = main_settings(settings(recorded()))
-    stage = open_interactive(browser, tmp_path, roulette(experiments, printed_table("1")["speed_up_percent"]))
-
-    def assert_says(experiment, one, other):
-        losses = experiment.arms["random"].curves("loss")
-        share = first_crossing(losses.index.to_numpy(), losses[one].to_numpy(), losses[other].to_numpy())
-        said = sentence(stage).text.replace("\N{NO-BREAK SPACE}", " ")
-        assert f"{one}" in said and f"{other}" in said
-        assert ("%" in said) == (share >= 0) and (share == NEVER or f" {round(100 * share)} %" in said)
-
-    seeds = experiments[0].arms["random"].seeds
-    assert_says(experiments[0], *seeds[:2])
-    control(stage, "Baseline").send_keys(Keys.ARROW_DOWN)
-    control(stage, "Start").send_keys(Keys.END)
-    assert_says(experiments[0], seeds[-1], seeds[2])
-    control(stage, "Draw two seeds").send_keys(Keys.SPACE)
-    one, other = (int(control(stage, name).get_attribute("value")) for name in ("Start", "Baseline"))
-    assert one != other
-    assert_says(experiments[0], one, other)
-    marks = stage.find_element(By.CSS_SELECTOR, ".wide").get_attribute("d")
-    assert marks.count("M") == len(seeds) * (len(seeds) - 1)
-    control(stage, "Experiment").send_keys(Keys.ARROW_DOWN)
-    assert_says(experiments[1], *experiments[1].arms["random"].seeds[:2])
-
-
-def test_defects_of_figure_2_are_ticked_away(browser, tmp_path):
-    results = released_results()
-    points = results[results["figure"] == figures.FIGURE]
-    stage = open_interactive(browser, tmp_path, figures.clean_figure(results))
-
-    def assert_separates(left_out, count):
-        texts = stage.find_elements(By.CSS_SELECTOR, ".ia-title b")
-        kept = points[[not {*left_out} & {*of.split()} for of in points["defects"]]]
-        expected = [measures.of_figure(figures.FIGURE, score, kept).auc for score in "sd"]
-        assert_near([numbers(text)[0] for text in texts], expected)
-        encoders, decoders, of = numbers(sentence(stage))[:3]
-        assert (encoders + decoders, of) == (count, len(points))
-
-    assert_separates([], len(points))
-    names = stage.find_elements(By.CSS_SELECTOR, ".ia-names title")
-    assert len(names) == sum((points[score].abs() <= 1).sum() for score in "sd")
-    assert any(name.get_attribute("textContent").startswith("GPT-2: 0.15") for name in names)
-    control(stage, figures.WORDS["duplicate"]).send_keys(Keys.SPACE)
-    assert_separates(["duplicate"], (~points["defects"].str.contains("duplicate")).sum())
-    control(stage, "Leave out all").send_keys(Keys.ENTER)
-    assert_separates(figures.WORDS, points["counted"].sum())
-    control(stage, "As drawn").send_keys(Keys.ENTER)
-    assert_separates([], len(points))
-
-
-def test_bets_are_placed_before_the_pictures_are_named(browser, tmp_path):
-    shown = figures.drawn()
-    stage = open_interactive(browser, tmp_path, figures.place_your_bet(shown))
-    said, end = sentence(stage), control(stage, "Reveal")
-    answers, clouds = (stage.find_elements(By.CSS_SELECTOR, kind) for kind in (".ia-answer", ".ia-chart"))
-    for one in shown[1:]:
-        control(stage, f"Picture {one.title}").send_keys(Keys.ARROW_DOWN)  # an encoder
-    end.send_keys(Keys.ENTER)
-    assert shown[0].title in said.text and not any(answer.text for answer in answers)
-    assert not any(cloud.is_displayed() for cloud in clouds)
-    control(stage, "Mirror clouds, too").send_keys(Keys.SPACE)
-    assert all(cloud.is_displayed() for cloud in clouds)
-    control(stage, f"Picture {shown[0].title}").send_keys(Keys.ARROW_DOWN, Keys.ARROW_DOWN)  # a decoder
-    end.send_keys(Keys.SPACE)
-    right = sum(one.part == ("encoder" if k else "decoder") for k, one in enumerate(shown))
-    won, each = [figures.wins(shown, score) for score in "sd"], figures.EACH
-    assert numbers(said)[:6] == [right, 2 * each, each, won[0], each**2, won[1]]
-    for k, (one, answer) in enumerate(zip(shown, answers, strict=True)):
-        assert f"{one.model}, {one.part} layer {one.layer}" in answer.text
-        assert_near(numbers(answer)[-2:], [one.s, one.d])
-        assert answer.text.startswith("right" if one.part == ("encoder" if k else "decoder") else "wrong")
-
-
-def test_models_are_explored_by_layer_and_head(browser, tmp_path):
-    scores = named(read_records(checkout.data("survey")))
-    stage = open_interactive(browser, tmp_path, figures.explorer(scores))
-    model, layer, head = (control(stage, name) for name in ("Model", "Layer", "Head"))
-
-    def assert_shows(name, part, at, one):
-        rows = scores[(scores["model"] == name) & (scores["part"] == part)]
-        lines = stage.find_elements(By.CSS_SELECTOR, ".ia-said span")
-        for of_head, line in zip((-1, one), lines, strict=False):
-            row = rows[(rows["layer"] == at) & (rows["head"] == of_head)].iloc[0]
-            laws = laws_of_shape(int(row["d_model"]), int(row["rank"]))
-            for field, words in zip(("symmetry", "directionality"), line.text.split(";"), strict=True):
-                law = laws[field]
-                expected = [row[field], law.mean - law.half_width, law.mean + law.half_width]
-                assert_near(numbers(words)[-3:], expected)
-                assert ("outside" in words) == (row[f"{field}_p"] < LEVEL)
-        dots = [path.get_attribute("d").count("M") for path in stage.find_elements(By.CSS_SELECTOR, ".point")]
-        counts = [(rows["head"] == -1).sum(), (rows["layer"] == at).sum() - 1]
-        assert [dots[0] + dots[1], dots[4] + dots[5]] == counts
-
-    assert_shows("Whisper base", "encoder", 0, 0)
-    layer.send_keys(Keys.END)
-    head.send_keys(Keys.ARROW_RIGHT)
-    model.send_keys(Keys.ARROW_DOWN)
-    assert_shows("Whisper base", "decoder", 5, 1)
-    head.send_keys(Keys.END)
-    model.send_keys(Keys.HOME)  # one layer
-    assert_shows("BART g2p", "encoder", 0, (scores["model"] == "BART g2p").sum() // 3 - 2)

@@ -7,11 +7,10 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.lines import Line2D
 
-from attngeo.bilinear.null_laws import LEVEL, laws_of_shape
+from attngeo.bilinear.null_laws import LEVEL
 from attngeo.bilinear.pictures import LEVELS
 from attngeo.bilinear.scores import SUM
 from attngeo.chapters.pretrained_survey.measures import LETTERS, of_figure
-from attngeo.display.interactive import Interactive, packed
 from attngeo.display.mirror_clouds import mirror_clouds
 from attngeo.display.score_figure import score_figure
 from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
@@ -114,27 +113,18 @@ def separations(table: pd.DataFrame) -> CaptionedFigure:
 FIGURE = "2"
 
 
-def clean_figure(results: pd.DataFrame) -> Interactive:
-    """The points of Figure 2 with their defects; both scores' AUC of encoders against decoders as they are left out."""
+def clean_figure(results: pd.DataFrame) -> CaptionedFigure:
+    """The points of Figure 2, and the AUC of both scores with and without the defective points."""
     points = results[results["figure"] == FIGURE]
     codes = points["defects"].str.split()
-    counts = codes.explode().value_counts()
-    shown = zip(points.itertuples(), codes, strict=True)
-    data = {
-        "defects": {code: [words, int(counts[code])] for code, words in WORDS.items() if code in counts},
-        "points": [
-            [int(p.parameters), p.s, p.d, p.drawn_as, p.model or p.key, [code for code in of if code in WORDS]]
-            for p, of in shown
-        ],
-    }
     drawn = released_scores(results, {FIGURE: "language"}, "fig-released-language")
     clean = points[[not WORDS.keys() & of for of in codes]]
     as_drawn, cleaned = ([number(of_figure(FIGURE, s, of).auc, 2) for s in "sd"] for of in (points, clean))
     areas = "Figure 2 of the paper from the released medians. As drawn the AUC is {} in {s} and {} in {d}, {} and {}"
     areas = f"{areas} without the points that do not count."
-    caption = f"{areas.format(*as_drawn, *cleaned, s='$s$', d='$d$')} In print bars span the quartiles over layers."
+    caption = f"{areas.format(*as_drawn, *cleaned, s='$s$', d='$d$')} Bars span the quartiles over layers."
     alt = f"{drawn.alt} {areas.format(*as_drawn, *cleaned, s='s', d='d')}"
-    return Interactive("clean_figure", data, CaptionedFigure(drawn.figure, drawn.name, caption, alt))
+    return CaptionedFigure(drawn.figure, drawn.name, caption, alt)
 
 
 @house_style()
@@ -226,7 +216,7 @@ def _lined(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(line=rows["family"].where(~cross, rows["family"] + ", cross"), kind=kind)
 
 
-# Place your bet
+# Matrices of encoders and decoders
 
 EACH = 2  # encoders, and as many decoders
 SEED = 0
@@ -255,21 +245,9 @@ def wins(shown: list, score: str) -> float:
     return EACH**2 * auc(*([getattr(one, score) for one in shown if one.part == part] for part in GROUPS))
 
 
-def place_your_bet(shown: list) -> Interactive:
-    """The pictures, and behind them what each is and scores."""
+def matrices(shown: list) -> CaptionedFigure:
+    """The pictures, with what each is and scores."""
     counts = {score: wins(shown, score) for score in "sd"}
-    pictures = [
-        {
-            "title": one.title,
-            "part": one.part,
-            "words": f"{one.model}, {one.part} layer {one.layer}",
-            "s": round(one.s, 4),
-            "d": round(one.d, 4),
-            "side": len(one.picture),
-            "levels": packed(np.rint(one.picture * LEVELS).astype(np.int8)),
-        }
-        for one in shown
-    ]
     titles = {f"{one.title}: {one.part}\ns {number(one.s, 2)}, d {number(one.d, 2)}": one.picture for one in shown}
     of = {part: [number(s, 2) for s in sorted(one.s for one in shown if one.part == part)] for part in GROUPS}
     ranges = " and ".join(f"from {s[0]} to {s[-1]} in the {part}s" for part, s in of.items())
@@ -279,50 +257,24 @@ def place_your_bet(shown: list) -> Interactive:
     {counts["d"]:g}."""
     alt = f"""Images of {len(shown)} query-key matrices over clouds of mirrored entries, which lie along the mirror
     line where symmetry is high. Symmetry goes {ranges}."""
-    still = CaptionedFigure(mirror_clouds(titles, width=9), "fig-bets", caption, alt)
-    return Interactive("bets", {"pictures": pictures, "pairs": EACH**2, **counts}, still)
+    return CaptionedFigure(mirror_clouds(titles, width=9), "fig-matrices", caption, alt)
 
 
 # Every layer and head
 
-SHOWN = "Whisper base"  # in the still, where it is among the models: it has an encoder and a decoder
+SHOWN = "Whisper base"  # where it is among the models: it has an encoder and a decoder
 
 
-def explorer(scores: pd.DataFrame) -> Interactive:
-    """Every layer and head of the survey, from the long score table."""
+def every_head(scores: pd.DataFrame) -> CaptionedFigure:
+    """Every layer and head of one model of the survey, from the long score table."""
     scores = scores.astype({"gamma": float})  # of a record read back, an integer
-    stacks = scores.groupby(["model", "part"], sort=False)
-    models = {f"{model}, {part}": _stack(part, rows) for (model, part), rows in stacks}
     names = list(scores["model"].unique())
     shown = SHOWN if SHOWN in names else names[0]
     rows = scores[(scores["model"] == shown) & (scores["part"] != "cross")]
     still = score_figure(rows.to_dict("records"))
     layers = scores[scores["head"] == SUM]
     outside = " and ".join(f"{(layers[f'{field}_p'] < LEVEL).sum()} by {field}" for field in LETTERS.values())
-    caption = f"""Both scores of each layer's sum over heads and of its single heads, beside the bands that hold 95 %
-    of random weights of the same shape (in print: {shown}). Of the {len(layers)} layers of all models, {outside} lie
+    caption = f"""Both scores of each layer's sum over heads and of its single heads in {shown}, beside the bands that
+    hold 95 % of random weights of the same shape. Of the {len(layers)} layers of all models, {outside} lie
     outside their own."""
-    figure = CaptionedFigure(still.figure, "fig-explorer", caption, still.alt)
-    return Interactive("explorer", {"first": f"{shown}, {rows['part'].iloc[0]}", "models": models}, figure)
-
-
-def _stack(part: str, rows: pd.DataFrame) -> dict:
-    layers, heads = rows[rows["head"] == SUM].sort_values("layer"), rows[rows["head"] != SUM].sort_values("head")
-    by_layer = dict(list(heads.groupby("layer")))
-    return {
-        "part": part,
-        "width": int(layers["d_model"].iloc[0]),
-        "bands": {kind: _bands(own.iloc[0]) for kind, own in (("layers", layers), ("heads", heads))},
-        "layers": _values(layers),
-        "heads": [_values(by_layer[layer]) for layer in layers["layer"]],
-    }
-
-
-def _bands(row: pd.Series) -> dict[str, list[float]]:
-    laws = laws_of_shape(int(row["d_model"]), int(row["rank"]), row["gamma"], row["convention"])
-    of_score = {score: laws[field] for score, field in LETTERS.items()}
-    return {score: [round(law.mean + side * law.half_width, 4) for side in (-1, 1)] for score, law in of_score.items()}
-
-
-def _values(rows: pd.DataFrame) -> dict[str, list[float]]:
-    return {score: rows[field].round(4).tolist() for score, field in LETTERS.items()}
+    return CaptionedFigure(still.figure, "fig-every-head", caption, still.alt)

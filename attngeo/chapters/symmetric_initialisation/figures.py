@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from attngeo.chapters.symmetric_initialisation.starts import BAND, BASELINE, STARTS, Setting, between_random_starts
-from attngeo.display.interactive import Interactive
 from attngeo.display.style import (
     CROSS,
     DECODER,
@@ -146,13 +145,8 @@ def figure_s5(setting: Setting) -> CaptionedFigure:
 
 
 @house_style()
-def roulette(main: Sequence[Setting], printed: pd.Series) -> Interactive:
+def roulette(main: Sequence[Setting], printed: pd.Series) -> CaptionedFigure:
     """Two random starts that differ in their seed alone, by Table 1's measure; ``printed`` are its speed-ups (%)."""
-    losses = {e.label: e.arms[BASELINE].curves("loss") for e in main}
-    curves = {
-        label: {"steps": of.index.tolist(), "losses": {str(seed): of[seed].tolist() for seed in of}}
-        for label, of in losses.items()
-    }
     printed = printed.dropna() / 100
     figure, panel = new_figure(7.4, 0.45 * len(main) + 0.9)
     shares = {e.label: between_random_starts(e)[1] for e in main}
@@ -173,5 +167,4 @@ def roulette(main: Sequence[Setting], printed: pd.Series) -> Interactive:
         f"Dot plot of speed-ups, one row per setting. Of {len(pairs)} pairs of random starts"
         f" {sum(x > 0 for x in pairs)} show a speed-up, spread up to {most}; the others show none."
     )
-    still = CaptionedFigure(figure, "fig-roulette", caption, alt)
-    return Interactive("roulette", {"never": AT_NEVER, "experiments": curves}, still)
+    return CaptionedFigure(figure, "fig-roulette", caption, alt)
