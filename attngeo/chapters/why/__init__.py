@@ -18,6 +18,7 @@ from attngeo.runs.estimates import Estimate, over_seeds
 from attngeo.runs.experiments import State, read_experiment
 from attngeo.runs.numbers_in_words import number
 from attngeo.runs.record import Run, read_run
+from attngeo.survey.coins import FEWEST_HEADS
 
 PLATEAU = 2.6  # nats: an encoder of characters above it knows how frequent characters are, and little else
 FLOOR = 0.5  # nats: a model below it copies what it is shown
@@ -196,3 +197,28 @@ def hidden_table(experiment: Planned, positions: dict[str, str], shown: dict[str
 def learned_arms(experiment: Planned, arms: Sequence[str]) -> list[str]:
     """The arms whose models have left the plateau of their loss on average, and do not merely copy."""
     return [arm for arm in arms if FLOOR < experiment.mean(arm, held_out_loss) < PLATEAU]
+
+
+COHERENCE = {
+    "symmetry_of_heads": "s of heads",
+    "coherence_symmetric": "c_S",
+    "coherence_skew": "c_N",
+    "symmetry": "s of the layer",
+    "coin_median": "s, coins",
+    "coin_rank": "rank among coins",
+}
+
+
+def released_coherence(layers: pd.DataFrame) -> pd.DataFrame:
+    """How the heads of released models add up: a row per model and part, medians over layers of three heads or more."""
+    counted = layers[(layers["n_heads"] >= FEWEST_HEADS) & (layers["part"] != "cross")]
+    medians = counted.groupby(["model", "part"], sort=False)[list(COHERENCE)].median()
+    return medians.rename(columns=COHERENCE).reset_index().sort_values(["part", "model"], ignore_index=True)
+
+
+def released_octaves(rows: pd.DataFrame) -> pd.DataFrame:
+    """Median s of the layers on each octave of waves of a model's table, a row per model and part."""
+    layers = rows[(rows["head"] == -1) & (rows["octave"] > 0)]
+    medians = layers.pivot_table("symmetry", ["model", "part"], "octave", "median")
+    medians.columns = [f"{octave}" for octave in medians.columns]
+    return medians.reset_index().sort_values(["part", "model"], ascending=[False, True], ignore_index=True)

@@ -36,7 +36,19 @@ def mask_above_random(run):
     return (2.0 + run.config["seed"] ** 2 / 1e6) * (run.config["hidden_share"] == 1)
 
 
+def by_coins(part):
+    """The record with the ranks of one part as coins would give them."""
+
+    def of_record(right):
+        layers = right()
+        return layers.assign(coin_rank=layers["coin_rank"].where(layers["part"] != part, 0.5))
+
+    return of_record
+
+
 PLANTED = [
+    ("heads_among_coins", "recorded_coherence", by_coins("decoder")),
+    ("heads_among_coins", "recorded_coherence", by_coins("encoder")),
     ("waves_turn", "interval", turned),
     ("waves_turn", "s_on_waves", at_the_start(page.s_on_waves)),
     ("slow_and_fast_tables", "last_loss", lambda run: 1.9),
