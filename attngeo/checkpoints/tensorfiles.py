@@ -36,6 +36,7 @@ _DTYPES = {
 }
 NESTED = ("state_dict", "model_state_dict", "model")  # under which training scripts save weights beside other things
 SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".ckpt")
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _Size = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 _MAX_HEADER = 100_000_000  # bytes; the limit of the format itself
 
@@ -219,6 +220,11 @@ def read_range(path: Path, start: int, stop: int) -> memoryview:
 
 def open_tensors(path: Path) -> TensorFile:
     """A local file of tensors, by its suffix."""
+    if path.suffix in SUFFIXES and _is_pointer(path):
+        raise CheckpointError(
+            f"{path} holds no weights, but a pointer of Git LFS to them; fetch them by git lfs pull in that folder, or"
+            f" download the file itself."
+        )
     if path.suffix == ".safetensors":
         try:
             with safe_open(path, "pt"):  # checks that the places of tensors fit their shapes and the file
@@ -228,6 +234,15 @@ def open_tensors(path: Path) -> TensorFile:
     if path.suffix in SUFFIXES:
         return TorchFile(path)
     raise no_tensors(path)
+
+
+def _is_pointer(path: Path) -> bool:
+    """Whether a clone without Git LFS has left a short text in the place of a file of weights."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(LFS_POINTER)) == LFS_POINTER
+    except OSError:  # which opening the file itself reports
+        return False
 
 
 class Repository:

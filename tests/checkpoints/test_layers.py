@@ -238,6 +238,8 @@ def two_models(folder, model) -> None:
     (folder / "model.safetensors").rename(folder / "b.safetensors")
 
 
+LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0a\nsize 12\n"
+
 DAMAGES = {
     "an adapter": (instead("adapter_config.json"), "attngeo score BASE --adapter /"),
     "a run": (instead("checkpoints/checkpoint-9", "checkpoints/checkpoint-10", "model"), "score /.*/model"),
@@ -264,6 +266,7 @@ DAMAGES = {
     "NaN": (state(lambda t: t[QUERY][3, :4].fill_(float("nan"))), QUERY),
     "infinity": (state(lambda t: t[QUERY][3, :4].fill_(float("inf"))), QUERY),
     "cut": (lambda f, m: os.truncate(f / "model.safetensors", 20000), "/model.safetensors is no whole"),
+    "Git LFS": (lambda f, m: (f / "model.safetensors").write_text(LFS_POINTER), "a pointer of Git LFS.*git lfs pull"),
     "not safetensors": (lambda f, m: (f / "model.safetensors").write_bytes(b"<html>" * 99), "safetensors is no whole"),
     "unknown type": (unknown_type, r"\bQ3"),
     "quantised": (state(lambda t: t.update({QUERY: (t[QUERY] * 100).to(torch.int8)})), "int8"),
