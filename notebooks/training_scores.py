@@ -515,5 +515,5 @@ for name, value in {
 #   split into characters, with three seeds each. We have written down [the commands for this
 #   experiment](../recorded_runs.md#runs-still-worth-a-gpu).
 #
-# The other checks of Section 4.1 are on the [details page](training_scores_details.py#the-other-checks-of-section-4-1), with
+# The other checks of Section 4.1 are on the [details page](training_scores_details.py#the-other-checks-of-section-41), with
 # their code and all numbers.

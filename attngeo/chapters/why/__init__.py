@@ -157,7 +157,7 @@ def waves_of_shifted_readers(experiment: Planned, offsets: dict[str, int]) -> Ca
         f" $w = 2\\pi / T$ of a wave of period $T$. In the octave from 8 to 16 the means are {brief}."
     )
     alt = f"Three panels of symmetry by period of the wave, with a cosine. In the octave from 8 to 16: {brief}."
-    return CaptionedFigure(figure, "fig-why-waves", caption, alt)
+    return CaptionedFigure(figure, "fig-why-shifted", caption, alt)
 
 
 def coherence_table(experiment: Planned, arms: dict[str, str]) -> pd.DataFrame:
