@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Why does $W_{qk}$ become symmetric?
+# # Why do query-key matrices become symmetric?
 #
 # We know that small encoders become symmetric with learned position embeddings and hardly with rotary positions
 # ([Positions](positions.py)). We do not know why. If we knew, one could say from the design of a model whether its $W_{qk}$ will
@@ -438,14 +438,14 @@ show(two_sides())
 # %% [markdown]
 # ## Is the paper's assumption met during training?
 #
-# Theorem 2.4 assumes that the two directions of a pair are correlated: if token $j$ helps to predict token $i$, then $i$ helps to
+# Theorem 2.4 of the paper assumes that the two directions of a pair are correlated: if token $j$ helps to predict token $i$, then $i$ helps to
 # predict $j$. In untrained models they are [not](symmetric_updates.py). Whether they are during training has been planned, with learned
 # positions, rotary positions and none: {glue:text}`coefficients-recorded` of {glue:text}`coefficients-planned` runs are recorded so far.
 # The plan allows no comparison before all of them are complete.
 
 
 # %%
-@claim("Section 4.1", "(why, coefficients)", "the assumption of Theorem 2.4 is met early in training", ours=True)
+@claim("Section 4.1", "(why, coefficients)", "what Theorem 2.4 of the paper assumes is met early in training", ours=True)
 def coefficients_of_pairs():
     coefficients = runs_of("why_agreement")
     whole = coefficients.is_whole(*coefficients.planned)

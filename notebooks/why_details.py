@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Details: Why does $W_{qk}$ become symmetric?
+# # Details: Why do query-key matrices become symmetric?
 #
 # This page proves the theorems behind the [chapter](why.py), and says what each of them leaves open. They answer four questions.
 # How does the symmetry of a layer follow from its heads? Why do slow waves of position embeddings make a matrix symmetric?

@@ -82,6 +82,13 @@ def cache(tmp_path_factory):
     os.environ["ATTNGEO_CACHE"] = str(tmp_path_factory.mktemp("cache"))
 
 
+@pytest.fixture(autouse=True)
+def environment():
+    """Undoes what a test changes in the environment, which kernels of chapters inherit."""
+    with mock.patch.dict(os.environ):
+        yield
+
+
 @pytest.fixture(scope="session")
 def text(tmp_path_factory):
     """A file of text to train on."""

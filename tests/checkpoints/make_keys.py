@@ -102,7 +102,8 @@ def default_configs() -> dict[str, dict[str, Any]]:
     """The default configuration of each model type but those refused, with the keys that its code alone knows."""
     configs = {}
     for model_type, kind in CONFIG_MAPPING.items():
-        if isinstance(ARCHITECTURES.get(model_type), Refused):
+        registered_elsewhere = not kind.__module__.startswith("transformers.")
+        if registered_elsewhere or isinstance(ARCHITECTURES.get(model_type), Refused):
             continue
         try:
             config = json.loads(kind().to_json_string(use_diff=False))
