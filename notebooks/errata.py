@@ -42,7 +42,7 @@ mended = (Verdict.MISPRINT, Verdict.ASSUMPTION, Verdict.CHANGES)
 for name, verdict in zip(("misprints", "assumptions", "changes"), mended, strict=True):
     glue(f"n-{name}", len(errata(paper.findings, verdict)))
     glue(f"about-{name}", len(paper.about(verdict)))
-# Theorem 2.3 is the informal form of Theorem S1.12, and these are the statements that the proof of S1.12 rests on.
+# Theorem 2.3 of the paper is the informal form of Theorem S1.12, and these are the statements that the proof of S1.12 rests on.
 columns_dominate = ("2.3", "S1.12", "S1.11", "S1.10", "S1.8", "S1.7", "S1.3", "2.2", "Eq. 1", "S1.2", "S1.1")
 glue("n-columns", paper.counts(*columns_dominate)[Verdict.CHANGES])
 glue("n-withheld", sum(f.verdict in mended and not f.supported for f in paper.findings))

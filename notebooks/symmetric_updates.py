@@ -456,7 +456,7 @@ show(symmetry_over_a_corpus(n_sequences=max(n_sequences, 1500), seed=seed))
 # embedding of the token. Over a corpus the pairs of positions then add $\sum_{ij} c_{ij}\, p_i p_j^\top$ with
 # $c_{ij} = \mathbb{E}\,\beta_{ij}$. With a causal mask $c_{ij} = 0$ for $j > i$ in every sequence, and no corpus fills this in
 # ({prf:ref}`thm-position-causal`). With a window on both sides [the theorem on positions](positions_theory.py) says when this part
-# is symmetric. There the assumption of Theorem 2.4 is proven for pairs of positions, on average over texts.
+# is symmetric. There the assumption of Theorem 2.4 of the paper is proven for pairs of positions, on average over texts.
 #
 # The other is the place of the query. A decoder's query holds $t_i$ and predicts $t_{i+1}$, and the score stays at
 # {glue:text}`end-behind`

@@ -114,7 +114,7 @@ released_over_steps()
 # - We know the authors' scores only second-hand. The audit was based on the authors' result files and code, neither of which
 #   we have read ourselves. Our copy of the scores does not record which score belongs to which layer.
 # - According to the audit, the authors computed the released directionality scores with [a formula that differs from
-#   Definition 3.2 of the paper](training_scores_details.py#three-formulas). For our own models, we use Definition 3.2.
+#   Definition 3.2 of the paper](training_scores_details.py#three-formulas). For our own models, we use the definition itself.
 # - Our models are much smaller than the models in the paper. Our models have {glue:text}`our-layers` layers and a hidden size
 #   of {glue:text}`our-widths`, and they saw between {glue:text}`least-tokens` and {glue:text}`most-tokens` million tokens
 #   during training. The paper's models have 12 layers and a hidden size of {glue:text}`paper-width`, and they saw about

@@ -445,7 +445,9 @@ show(two_sides())
 
 
 # %%
-@claim("Section 4.1", "(why, coefficients)", "what Theorem 2.4 of the paper assumes is met early in training", ours=True)
+@claim(
+    "Section 4.1", "(why, coefficients)", "what Theorem 2.4 of the paper assumes is met early in training", ours=True
+)
 def coefficients_of_pairs():
     coefficients = runs_of("why_agreement")
     whole = coefficients.is_whole(*coefficients.planned)
