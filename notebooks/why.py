@@ -74,6 +74,8 @@ for name, experiment, arm in (
     glue(f"skew-{name}", experiment.mean(arm, why.median_of("coherence_skew")), ".2f")
     glue(f"heads-{name}", number(experiment.mean(arm, why.median_of("symmetry_of_heads")), 2))
 glue("plateau", why.PLATEAU)
+heads = hidden.runs["table-mixed"][500].config["heads"]
+glue("least-rank", 0.5 ** (heads - 1), ".3f")
 glue("unshifted-wave", number(shifted.mean("q0", why.lowest_of("position_symmetry_8")), 2))
 glue("all-slowest", number(windows.mean("all", why.median_of("position_symmetry_32")), 2))
 glue("sides-recorded", sides.recorded)
@@ -110,7 +112,7 @@ assert skew_with_table < 1.3 < 1.6 < skew_with_rotary
 # In encoders with learned position embeddings, the skew parts of the heads hardly add up: $c_N$ is {glue:text}`skew-table`. In
 # encoders with rotary positions they do: $c_N$ is {glue:text}`skew-rotary`. The symmetric parts add up in both. The last column but
 # one of {numref}`tab-why-coherence` compares the layer with the same heads when each is transposed or not by the toss of a coin. A
-# low rank means that the heads point the same way more than coins would; with four heads, the lowest possible rank is 0.12.
+# low rank means that the heads point the same way more than coins would; the lowest possible rank in these models is {glue:text}`least-rank`.
 
 # %% tags=["remove-input"]
 table(

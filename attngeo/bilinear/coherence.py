@@ -42,7 +42,8 @@ def head_coherence(form: BilinearForm, seed: int = 0) -> Coherence:
 
     Returns:
         The coherences; ``rank`` is near 0 where all heads point the same way, so that their skew parts add up, and
-        uniform on (0, 1] in expectation where their directions are independent. A layer with one head has rank 1.
+        uniform on the multiples of 2^-(H - 1) up to 1 where the skew part of each head is as likely as its negative. A
+        layer with one head has rank 1.
     """
     symmetric, skew = part_products(form)
     of_symmetric, of_skew = float(symmetric.sum()), float(skew.sum())

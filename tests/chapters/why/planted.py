@@ -15,7 +15,6 @@ def at_the_start(measured):
     """The same measure, of the scores before the first step."""
 
     def of_start(run, *given):
-        run.scores["step"]  # the run is read as it is
         first = run.scores[run.scores["step"] == 0].assign(step=run.config["steps"])
         return measured(type(run)(run.name, run.about, run.history, first, run.pictures), *given)
 
