@@ -18,6 +18,7 @@ for _name in list(os.environ):
 os.environ |= {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "OMP_NUM_THREADS": "1"}
 
 import shutil
+import signal
 from pathlib import Path
 from unittest import mock
 
@@ -83,10 +84,15 @@ def cache(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def environment():
-    """Undoes what a test changes in the environment, which kernels of chapters inherit."""
+def as_found():
+    """Undo what a test changes in the environment, which kernels of chapters inherit, and in the handling of Ctrl-C.
+
+    ``dask_jobqueue`` handles Ctrl-C anew when it is imported, in whichever test is the first to do so.
+    """
+    handler = signal.getsignal(signal.SIGINT)
     with mock.patch.dict(os.environ):
         yield
+    signal.signal(signal.SIGINT, handler)
 
 
 @pytest.fixture(scope="session")
