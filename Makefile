@@ -63,7 +63,7 @@ suite: $(VENV)/.test
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/lint-imports
+	PYTHONPATH=book:notebooks $(BIN)/lint-imports
 	$(BIN)/mypy
 
 lock: $(UV)

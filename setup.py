@@ -3,11 +3,27 @@
 import re
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import find_packages, setup
+from setuptools.command.editable_wheel import editable_wheel
 
 ROOT = Path(__file__).parent
+OF_THE_BOOK = {"livingpaper": "book", "chapters": "notebooks"}  # packages, and their folders
 address = re.search(r"^repository-code: *[\"']?([^\"'\s]+)", (ROOT / "CITATION.cff").read_text("utf-8"), re.M)
 readme = (ROOT / "README.md").read_text("utf-8")
 if address:
     readme = re.sub(r"\]\((?!https?:|#)", f"]({address[1].removesuffix('.git').rstrip('/')}/blob/main/", readme)
-setup(long_description=readme, long_description_content_type="text/markdown")
+
+
+class Checkout(editable_wheel):
+    """``pip install -e`` finds the packages of the book, too. A wheel contains attngeo alone."""
+
+    def run(self) -> None:
+        """Install the checkout."""
+        folders = {name: f"{folder}/{name}" for name, folder in OF_THE_BOOK.items()}
+        self.distribution.package_dir = {**(self.distribution.package_dir or {}), **folders}
+        for name, folder in OF_THE_BOOK.items():
+            self.distribution.packages += find_packages(folder, include=[name, f"{name}.*"])
+        super().run()
+
+
+setup(cmdclass={"editable_wheel": Checkout}, long_description=readme, long_description_content_type="text/markdown")

@@ -11,8 +11,8 @@ _ELSEWHERE = {**dict.fromkeys(_CHECKPOINTS, "checkpoints"), "AttngeoError": "err
 _SCORES = ("Scores", "directionality_score", "score", "score_heads", "symmetry_score")
 _ELSEWHERE |= {**dict.fromkeys(_SCORES, "bilinear.scores"), "BilinearForm": "bilinear.form"}
 _ELSEWHERE |= {**dict.fromkeys(("ScoreRow", "ScoreTable"), "bilinear.rows"), "score_table": "checkpoints.rows"}
-_ELSEWHERE["initialise"] = "training.initialisations"
-_ELSEWHERE["ScoreCallback"] = "training.trainer_callback"
+_ELSEWHERE["initialise"] = "initialisations"
+_ELSEWHERE["ScoreCallback"] = "trainer_callback"
 __all__ = [
     "Attention",
     "AttentionLayer",
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from attngeo.checkpoints.models import open_model
     from attngeo.checkpoints.rows import score_table
     from attngeo.errors import AttngeoError
-    from attngeo.training.initialisations import initialise
-    from attngeo.training.trainer_callback import ScoreCallback as ScoreCallback
+    from attngeo.initialisations import initialise
+    from attngeo.trainer_callback import ScoreCallback as ScoreCallback
 
 
 def __getattr__(name: str):

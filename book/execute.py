@@ -28,7 +28,8 @@ from attngeo.files.checkout import chapters, current_profile, runs, summaries
 from attngeo.files.provenance import commit, versions
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCES = ("attngeo", "data", "book/references.bib", "CITATION.cff")  # what chapters import and read
+# what chapters import and read
+SOURCES = ("attngeo", "book/livingpaper", "notebooks/chapters", "data", "book/references.bib", "CITATION.cff")
 AT_A_TIME = 2  # chapters that are executed side by side
 TELL_DEVICE = "from attngeo.files.provenance import device\nprint(device())"  # only the kernel knows what it has used
 RECORD = "attngeo_run"  # in the metadata of an executed notebook: how it was made
@@ -74,6 +75,9 @@ def execute(
     os.environ |= {"ATTNGEO_BOOK": str(ROOT), "ATTNGEO_PROFILE": profile, "PYTHONHASHSEED": "0"}
     os.environ |= {"TQDM_DISABLE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // AT_A_TIME)))
+    folders = [str(ROOT / "book"), str(ROOT / "notebooks")]  # of the packages that chapters import
+    former = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", *folders)]
+    os.environ["PYTHONPATH"] = os.pathsep.join([*folders, *former])
     partial.parent.mkdir(parents=True, exist_ok=True)
     source = notebook(chapter)
     source.cells.append(nbformat.v4.new_code_cell(TELL_DEVICE))

@@ -5,10 +5,10 @@ from typing import Any
 
 import nbformat
 from execute import ROOT, execute, profile_values, update
+from livingpaper.display.plain_notebook import plain_notebook
 from nbformat import NotebookNode
 from parameters import defaults
 
-from attngeo.display.plain_notebook import plain_notebook
 from attngeo.files.atomic import atomic_path
 from attngeo.files.checkout import summaries
 

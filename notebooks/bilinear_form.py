@@ -28,12 +28,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from attngeo.chapters.bilinear_form import order_violations, random_layer
-from attngeo.display.interactive import Interactive
-from attngeo.display.page import glue, show
-from attngeo.display.style import SEQUENTIAL, CaptionedFigure, house_style, new_figure, plain_panel, signed_image
+from chapters.bilinear_form import order_violations, random_layer
+from livingpaper.display.interactive import Interactive
+from livingpaper.display.page import glue, show
+from attngeo.plot.style import SEQUENTIAL, CaptionedFigure, house_style, new_figure, plain_panel, signed_image
 from attngeo.bilinear.form import BilinearForm
-from attngeo.claims.claim import Verdict, claim, compare, exact
+from livingpaper.claims.claim import Verdict, claim, compare, exact
 from attngeo.gradients.objectives import Objective
 from attngeo.gradients.rank_one import relative_error
 from attngeo.gradients.toy_transformer import WORDS, sentence_model

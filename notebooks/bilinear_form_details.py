@@ -22,10 +22,10 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 import torch
 from torch import Tensor
 
-from attngeo.chapters.bilinear_form import order_violations, random_layer
-from attngeo.display.page import show
+from chapters.bilinear_form import order_violations, random_layer
+from livingpaper.display.page import show
 from attngeo.bilinear.scores import symmetry_score
-from attngeo.claims.claim import Verdict, claim, compare, exact
+from livingpaper.claims.claim import Verdict, claim, compare, exact
 from attngeo.gradients.rank_one import relative_error
 
 one_head = {"d": d, "n_tokens": n_tokens, "seed": seed}

@@ -34,11 +34,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attngeo.display.page import glue, show
-from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
-from attngeo.display.typeset import typeset
+from livingpaper.display.page import glue, show
+from attngeo.plot.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
+from attngeo.plot.typeset import typeset
 from attngeo.bilinear.scores import score_batch
-from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
+from livingpaper.claims.claim import Verdict, claim, compare, exact, monte_carlo
 from attngeo.gradients.random_updates import (
     TAIL,
     Coefficients,

@@ -31,9 +31,9 @@ from jaxtyping import Float
 from scipy.stats import norm, rv_discrete
 from torch import Tensor
 
-from attngeo.chapters.introduction.sentence import recorded
-from attngeo.display.page import show
-from attngeo.claims.claim import Comparisons, Verdict, claim, compare, exact, monte_carlo
+from chapters.introduction.sentence import recorded
+from livingpaper.display.page import show
+from livingpaper.claims.claim import Comparisons, Verdict, claim, compare, exact, monte_carlo
 from attngeo.gradients.random_updates import (
     TAIL,
     Law,

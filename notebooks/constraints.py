@@ -21,22 +21,22 @@ import seaborn as sns
 import torch
 from torch import Tensor
 
-from attngeo.chapters import positions
-from attngeo.display.page import glue, show, table
-from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
+from chapters import positions
+from livingpaper.display.page import glue, show, table
+from attngeo.plot.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
 from attngeo.errors import ParameterError
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.scores import Convention, symmetry_score
-from attngeo.claims.claim import Verdict, claim, exact
+from livingpaper.claims.claim import Verdict, claim, exact
 from attngeo.files.checkout import data
-from attngeo.runs.arms import LOSS, PARTS, Arm, Contrast, circumstances, contrasts, symmetry_of_heads
-from attngeo.runs.experiments import recorded_runs
-from attngeo.runs.numbers_in_words import as_nats, as_score, joined_by_and, with_interval
-from attngeo.runs.record import Run
-from attngeo.training import bert
-from attngeo.training.choices import SYMMETRY, Constraint, Initialisation
-from attngeo.training.config import TrainingConfig
-from attngeo.training.losses import constraint_loss
+from attngeo.experiments.runs.arms import LOSS, PARTS, Arm, Contrast, circumstances, contrasts, symmetry_of_heads
+from attngeo.experiments.runs.experiments import recorded_runs
+from attngeo.experiments.runs.numbers_in_words import as_nats, as_score, joined_by_and, with_interval
+from attngeo.experiments.runs.record import Run
+from attngeo.experiments.training import bert
+from attngeo.choices import SYMMETRY, Constraint, Initialisation
+from attngeo.experiments.training.config import TrainingConfig
+from attngeo.experiments.training.losses import constraint_loss
 
 EQUATIONS = {Constraint.SYMMETRIC: "Eq. S147", Constraint.SKEW: "Eq. S148"}
 SIGNS = {Constraint.SYMMETRIC: 1, Constraint.SKEW: -1}

@@ -27,9 +27,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attngeo.display.interactive import Interactive
-from attngeo.display.page import glue, show
-from attngeo.display.style import (
+from livingpaper.display.interactive import Interactive
+from livingpaper.display.page import glue, show
+from attngeo.plot.style import (
     CROSS,
     DECODER,
     ENCODER,
@@ -40,8 +40,8 @@ from attngeo.display.style import (
     signed_image,
 )
 from attngeo.bilinear.scores import symmetry_score
-from attngeo.claims.claim import Verdict, claim, exact, monte_carlo
-from attngeo.runs.numbers_in_words import number
+from livingpaper.claims.claim import Verdict, claim, exact, monte_carlo
+from attngeo.experiments.runs.numbers_in_words import number
 from attngeo.gradients.objectives import TRAINED, Objective, context_matrix, every_third
 from attngeo.gradients.rank_one import (
     Role,

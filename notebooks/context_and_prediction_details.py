@@ -26,8 +26,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attngeo.display.page import show
-from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
+from livingpaper.display.page import show
+from livingpaper.claims.claim import Verdict, claim, compare, exact, monte_carlo
 from attngeo.gradients.token_counts import (
     MarkovChain,
     N_VOCAB,

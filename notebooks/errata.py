@@ -32,10 +32,10 @@
 # | [conclusions that change](#conclusions-that-change) | what the paper concludes there falls | {glue:text}`n-changes` | {glue:text}`about-changes` |
 
 # %% tags=["remove-cell"]
-from attngeo.chapters.errata.tables import MAYBE_COPYING, errata, slips_found_by_reading
-from attngeo.display.page import glue, table
-from attngeo.display.verdicts import account, reported_checks
-from attngeo.claims import Verdict
+from chapters.errata.tables import MAYBE_COPYING, errata, slips_found_by_reading
+from livingpaper.display.page import glue, table
+from livingpaper.display.verdicts import account, reported_checks
+from livingpaper.claims import Verdict
 
 paper = account(reported_checks())
 mended = (Verdict.MISPRINT, Verdict.ASSUMPTION, Verdict.CHANGES)

@@ -28,7 +28,7 @@ import seaborn as sns
 import torch
 from torch import Tensor
 
-from attngeo.chapters.heads_or_sum import (
+from chapters.heads_or_sum import (
     PARTS,
     Evidence,
     beside_survey,
@@ -44,13 +44,13 @@ from attngeo.chapters.heads_or_sum import (
     verified,
     whole,
 )
-from attngeo.chapters.pretrained_survey.measures import both_ends, end_against_half
-from attngeo.display.page import glue, show, table
-from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
+from chapters.pretrained_survey.measures import both_ends, end_against_half
+from livingpaper.display.page import glue, show, table
+from attngeo.plot.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.scores import symmetry_score
-from attngeo.claims.claim import Verdict, claim, compare, exact
-from attngeo.survey.families import GROUPS, Compared, compared, with_kinds
+from livingpaper.claims.claim import Verdict, claim, compare, exact
+from attngeo.experiments.survey.families import GROUPS, Compared, compared, with_kinds
 
 COLOURS = {**{kind: PART_COLOURS[part] for part, kind in GROUPS.items()}, "cross": PART_COLOURS["cross"]}
 # labels of encoders in `gains` that would lie on one another: points upwards

@@ -34,12 +34,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attngeo.chapters.implicit_gradient import one_pair
-from attngeo.display.page import glue, show
-from attngeo.display.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
+from chapters.implicit_gradient import one_pair
+from livingpaper.display.page import glue, show
+from attngeo.plot.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.scores import symmetry_score
-from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
+from livingpaper.claims.claim import Verdict, claim, compare, exact, monte_carlo
 from attngeo.gradients.objectives import TRAINED, Objective
 from attngeo.gradients.rank_one import cosine, gradient_sum, rank_one_terms, relative_error, step_of_factors
 from attngeo.gradients.toy_transformer import LayerGradient, ToyConfig, ToyTransformer, first_layer, sentence_gradient

@@ -28,9 +28,9 @@ from torch import Tensor
 from torch.autograd.functional import jacobian
 from torch.nn.functional import cross_entropy, one_hot
 
-from attngeo.display.page import show
+from livingpaper.display.page import show
 from attngeo.bilinear.form import BilinearForm
-from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
+from livingpaper.claims.claim import Verdict, claim, compare, exact, monte_carlo
 from attngeo.gradients.objectives import TRAINED, Objective, every_third
 from attngeo.gradients.rank_one import cosine, exact_coefficients, gradient_sum, relative_error, step_of_factors
 from attngeo.gradients.toy_transformer import LayerPass, ToyConfig, ToyTransformer, first_layer

@@ -28,23 +28,23 @@ import numpy as np
 from IPython.display import Markdown
 
 from attngeo import directionality_score, symmetry_score
-from attngeo.chapters import positions
-from attngeo.chapters.positions import told
-from attngeo.chapters.introduction import citations
-from attngeo.chapters.introduction.cards import Sentence, cards, on, sentences
-from attngeo.chapters.introduction.two_models import two_models
-from attngeo.chapters.symmetric_initialisation import starts
-from attngeo.chapters.symmetric_initialisation.speed_ups import speed_up_of
-from attngeo.display.check_line import badge, legend
-from attngeo.display.verdicts import account, reported_checks
+from chapters import positions
+from chapters.positions import told
+from chapters.introduction import citations
+from chapters.introduction.cards import Sentence, cards, on, sentences
+from chapters.introduction.two_models import two_models
+from chapters.symmetric_initialisation import starts
+from chapters.symmetric_initialisation.speed_ups import speed_up_of
+from livingpaper.display.check_line import badge, legend
+from livingpaper.display.verdicts import account, reported_checks
 from attngeo.bilinear.null_laws import laws_of_shape
-from attngeo.claims import Verdict
-from attngeo.claims.published import printed_table
+from livingpaper.claims import Verdict
+from livingpaper.claims.published import printed_table
 from attngeo.files.checkout import data, root
 from attngeo.files.provenance import commit
-from attngeo.runs.numbers_in_words import as_percent, number
-from attngeo.survey.families import auc
-from attngeo.survey.released_results import released_results
+from attngeo.experiments.runs.numbers_in_words import as_percent, number
+from attngeo.experiments.survey.families import auc
+from livingpaper.released_results import released_results
 
 encoder = data("runs", "one_start", "encoder-weights")
 

@@ -22,19 +22,19 @@ import re
 from IPython.display import Markdown
 from scipy import stats
 
-from attngeo.chapters import positions
-from attngeo.chapters.heads_or_sum import MIRRORS, evidence, families, mirrors
-from attngeo.chapters.positions import ENOUGH, Outcome, compared, told
-from attngeo.chapters.positions_pictures import pictured
-from attngeo.chapters.pretrained_survey.figures import symmetry_by_positions
-from attngeo.display.page import glue, show, table
-from attngeo.claims.claim import Verdict, claim, compare
+from chapters import positions
+from chapters.heads_or_sum import MIRRORS, evidence, families, mirrors
+from chapters.positions import ENOUGH, Outcome, compared, told
+from chapters.positions_pictures import pictured
+from chapters.pretrained_survey.figures import symmetry_by_positions
+from livingpaper.display.page import glue, show, table
+from livingpaper.claims.claim import Verdict, claim, compare
 from attngeo.files.checkout import data
-from attngeo.runs.arms import Contrast, whole_arms
-from attngeo.runs.experiments import read_experiment
-from attngeo.runs.numbers_in_words import as_score, number
-from attngeo.runs.record import Run
-from attngeo.survey.released_results import absolute_against_others, families_by_positions, released_results
+from attngeo.experiments.runs.arms import Contrast, whole_arms
+from attngeo.experiments.runs.experiments import read_experiment
+from attngeo.experiments.runs.numbers_in_words import as_score, number
+from attngeo.experiments.runs.record import Run
+from livingpaper.released_results import absolute_against_others, families_by_positions, released_results
 
 experiments = positions.all_recorded()
 first = positions.recorded()

@@ -39,16 +39,16 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import cross_entropy, one_hot
 
-from attngeo.runs.plateaus import PLATEAU_OF_CHARACTERS
-from attngeo.display.page import glue, show
-from attngeo.display.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
+from attngeo.experiments.runs.plateaus import PLATEAU_OF_CHARACTERS
+from livingpaper.display.page import glue, show
+from attngeo.plot.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
 from attngeo.bilinear.scores import symmetry_score
-from attngeo.claims.claim import Verdict, claim, compare, exact
+from livingpaper.claims.claim import Verdict, claim, compare, exact
 from attngeo.files.checkout import data
 from attngeo.gradients.token_counts import MarkovChain, kernel
 from attngeo.gradients.rank_one import relative_error
-from attngeo.runs.estimates import Estimate, over_seeds
-from attngeo.runs.numbers_in_words import as_score, with_interval
+from attngeo.experiments.runs.estimates import Estimate, over_seeds
+from attngeo.experiments.runs.numbers_in_words import as_score, with_interval
 
 VOCAB = 3  # tokens, and
 N = 4  # positions of the layer whose gradients are taken over every text

@@ -23,8 +23,8 @@ models: list = []  # names of recorded models, folders or Hub ids; empty means e
 gamma: float = 2.0  # threshold of directionality in standard deviations of the norms; in [0, 10]
 
 # %% tags=["remove-cell"]
-from attngeo.chapters.pretrained_survey import figures, sizes
-from attngeo.chapters.pretrained_survey.measures import (
+from chapters.pretrained_survey import figures, sizes
+from chapters.pretrained_survey.measures import (
     all_separations,
     bert_in_four_bits,
     both_ends,
@@ -39,15 +39,23 @@ from attngeo.chapters.pretrained_survey.measures import (
     recorded_weights,
     sign_test,
 )
-from attngeo.display.page import glue, show, table
+from livingpaper.display.page import glue, show, table
 from attngeo.bilinear.null_laws import LEVEL
-from attngeo.claims.claim import Verdict, claim, compare, exact
-from attngeo.survey import families as by_family
-from attngeo.survey.families import FEW_BITS, TEXT_ALONE, WITHOUT_FEW_BITS, beaten, choices, compared, of_families
-from attngeo.survey.measured import layer_medians, measured
-from attngeo.survey.released_results import released_results
-from attngeo.survey.sizes import recorded_parameters
-from attngeo.runs.numbers_in_words import number, share_of
+from livingpaper.claims.claim import Verdict, claim, compare, exact
+from attngeo.experiments.survey import families as by_family
+from attngeo.experiments.survey.families import (
+    FEW_BITS,
+    TEXT_ALONE,
+    WITHOUT_FEW_BITS,
+    beaten,
+    choices,
+    compared,
+    of_families,
+)
+from attngeo.experiments.survey.measured import layer_medians, measured
+from livingpaper.released_results import released_results
+from livingpaper.sizes import recorded_parameters
+from attngeo.experiments.runs.numbers_in_words import number, share_of
 
 SOURCE = "Judged on the released medians of distinct, trained, rightly extracted models; intervals of 95 %."
 HERE = "families read here"

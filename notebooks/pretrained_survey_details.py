@@ -17,8 +17,8 @@ models: list = []  # names of recorded models, folders or Hub ids; empty means e
 gamma: float = 2.0  # threshold of directionality in standard deviations of the norms; in [0, 10]
 
 # %% tags=["remove-cell"]
-from attngeo.chapters.pretrained_survey import figures
-from attngeo.chapters.pretrained_survey.measures import (
+from chapters.pretrained_survey import figures
+from chapters.pretrained_survey.measures import (
     bert_in_four_bits,
     both_ends,
     end_against_half,
@@ -30,11 +30,11 @@ from attngeo.chapters.pretrained_survey.measures import (
     recorded_weights,
     same_models,
 )
-from attngeo.display.page import glue, show, table
-from attngeo.claims.claim import Verdict, claim, compare, exact
-from attngeo.survey import families as by_family
-from attngeo.survey.measured import layer_medians, measured
-from attngeo.survey.released_results import released_results
+from livingpaper.display.page import glue, show, table
+from livingpaper.claims.claim import Verdict, claim, compare, exact
+from attngeo.experiments.survey import families as by_family
+from attngeo.experiments.survey.measured import layer_medians, measured
+from livingpaper.released_results import released_results
 
 SIX_DIGITS = 1e-6  # single precision
 FORMULA = "the excess of the norms' logarithms over the threshold's"

@@ -32,16 +32,16 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from attngeo.chapters.printed_scores import NOT_READ, PrintedRow, extraction_effects, printed_rows, read_rows
-from attngeo.display.page import glue, show
-from attngeo.display.style import CROSS, DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
+from chapters.printed_scores import NOT_READ, PrintedRow, extraction_effects, printed_rows, read_rows
+from livingpaper.display.page import glue, show
+from attngeo.plot.style import CROSS, DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
 from attngeo.bilinear.random_matrices import directionality_sd, symmetry_mean, symmetry_sd
-from attngeo.claims.claim import Verdict, claim, compare, exact
-from attngeo.claims.published import printed_table
-from attngeo.claims.results import Comparison
+from livingpaper.claims.claim import Verdict, claim, compare, exact
+from livingpaper.claims.published import printed_table
+from livingpaper.claims.results import Comparison
 from attngeo.files.checkout import data
-from attngeo.survey.measured import layer_medians, measured, named, read_records
-from attngeo.survey.released_results import released_results
+from attngeo.experiments.survey.measured import layer_medians, measured, named, read_records
+from livingpaper.released_results import released_results
 
 HALF_UNIT = 0.005 + 1e-9  # of the second decimal: printed numbers are rounded to two
 SIX_DIGITS = 1e-5  # single precision, summed over some thousand entries

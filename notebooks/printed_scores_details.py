@@ -21,10 +21,10 @@ seed: int = 0  # seed of the made-up forms; in [0, 2147483647]
 # %% tags=["remove-cell"]
 import pandas as pd
 
-from attngeo.chapters.printed_scores import extraction_effects, whole_table
-from attngeo.display.page import table
-from attngeo.survey.measured import layer_medians, measured
-from attngeo.survey.released_results import DEFECTS, released_results
+from chapters.printed_scores import extraction_effects, whole_table
+from livingpaper.display.page import table
+from attngeo.experiments.survey.measured import layer_medians, measured
+from livingpaper.released_results import DEFECTS, released_results
 
 medians = layer_medians(measured(models).query("head == -1"))
 

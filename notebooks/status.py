@@ -22,11 +22,11 @@
 # %% tags=["remove-cell"]
 import pandas as pd
 
-from attngeo.chapters.status import tables
-from attngeo.display.check_line import MEANINGS
-from attngeo.display.page import badge, glue, table
-from attngeo.display.verdicts import account, reported_checks
-from attngeo.claims.published import statements
+from chapters.status import tables
+from livingpaper.display.check_line import MEANINGS
+from livingpaper.display.page import badge, glue, table
+from livingpaper.display.verdicts import account, reported_checks
+from livingpaper.claims.published import statements
 
 paper = account(reported_checks())
 state = tables.states(statements(), paper.findings)

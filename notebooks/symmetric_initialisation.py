@@ -30,10 +30,10 @@ from scipy import stats
 from torch import Tensor, nn
 from transformers import BertConfig
 
-from attngeo.runs.plateaus import PLATEAU_OF_CHARACTERS
-from attngeo.chapters.symmetric_initialisation import figures, starts
-from attngeo.chapters.symmetric_initialisation.speed_ups import speed_up_of
-from attngeo.chapters.symmetric_initialisation.starts import (
+from attngeo.experiments.runs.plateaus import PLATEAU_OF_CHARACTERS
+from chapters.symmetric_initialisation import figures, starts
+from chapters.symmetric_initialisation.speed_ups import speed_up_of
+from chapters.symmetric_initialisation.starts import (
     BASELINE,
     SHARE,
     Outcome,
@@ -44,16 +44,16 @@ from attngeo.chapters.symmetric_initialisation.starts import (
     one_by_one,
     planned,
 )
-from attngeo.display.page import glue, show, table
+from livingpaper.display.page import glue, show, table
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.scores import score_heads
-from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
-from attngeo.claims.published import printed_table, trained_widths
-from attngeo.claims.results import Comparison
-from attngeo.claims.seed_intervals import Case, too_small
-from attngeo.runs.arms import LOSS, Contrast
-from attngeo.runs.estimates import HELPS, HURTS, LEVEL, NO_DIFFERENCE, over_seeds
-from attngeo.runs.numbers_in_words import as_millions, as_nats, as_percent, extent, with_interval
+from livingpaper.claims.claim import Verdict, claim, compare, exact, monte_carlo
+from livingpaper.claims.published import printed_table, trained_widths
+from livingpaper.claims.results import Comparison
+from livingpaper.claims.seed_intervals import Case, too_small
+from attngeo.experiments.runs.arms import LOSS, Contrast
+from attngeo.experiments.runs.estimates import HELPS, HURTS, LEVEL, NO_DIFFERENCE, over_seeds
+from attngeo.experiments.runs.numbers_in_words import as_millions, as_nats, as_percent, extent, with_interval
 
 STD = 0.02  # of BERT's weights
 WIDTHS = (128, 256, 768, 1024)  # of ours, of the paper's 4 and 12 layers, of the web page's 24

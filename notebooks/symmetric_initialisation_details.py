@@ -23,9 +23,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attngeo.chapters.symmetric_initialisation import figures, starts
-from attngeo.chapters.symmetric_initialisation.speed_ups import grid_of, speed_up_of
-from attngeo.chapters.symmetric_initialisation.starts import (
+from chapters.symmetric_initialisation import figures, starts
+from chapters.symmetric_initialisation.speed_ups import grid_of, speed_up_of
+from chapters.symmetric_initialisation.starts import (
     BASELINE,
     PAIRS,
     about_symmetry,
@@ -35,17 +35,17 @@ from attngeo.chapters.symmetric_initialisation.starts import (
     one_by_one,
     planned,
 )
-from attngeo.display.page import glue, show, table
+from livingpaper.display.page import glue, show, table
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.scores import score_heads, symmetry_score
-from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
-from attngeo.claims.published import printed_table, released_curves, speed_ups_in_text
-from attngeo.claims.seed_intervals import Case, Training
-from attngeo.runs.arms import LOSS
-from attngeo.runs.estimates import HELPS, HURTS, LEAST_SEEDS, NO_DIFFERENCE, difference_of_means
-from attngeo.runs.numbers_in_words import as_millions, as_nats, as_percent, with_interval
-from attngeo.runs.record import Run
-from attngeo.training.config import DEFAULTS
+from livingpaper.claims.claim import Verdict, claim, compare, exact, monte_carlo
+from livingpaper.claims.published import printed_table, released_curves, speed_ups_in_text
+from livingpaper.claims.seed_intervals import Case, Training
+from attngeo.experiments.runs.arms import LOSS
+from attngeo.experiments.runs.estimates import HELPS, HURTS, LEAST_SEEDS, NO_DIFFERENCE, difference_of_means
+from attngeo.experiments.runs.numbers_in_words import as_millions, as_nats, as_percent, with_interval
+from attngeo.experiments.runs.record import Run
+from attngeo.experiments.training.config import DEFAULTS
 
 STD = 0.02  # of BERT's weights
 RATE = 1e-3  # of the steps that leave the flow

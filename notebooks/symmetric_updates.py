@@ -39,11 +39,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from attngeo.display.page import glue, show
-from attngeo.display.style import DECODER, NEUTRAL, PALETTE, CaptionedFigure, house_style, new_figure
-from attngeo.display.typeset import typeset
+from livingpaper.display.page import glue, show
+from attngeo.plot.style import DECODER, NEUTRAL, PALETTE, CaptionedFigure, house_style, new_figure
+from attngeo.plot.typeset import typeset
 from attngeo.bilinear.scores import symmetry_score
-from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
+from livingpaper.claims.claim import Verdict, claim, compare, exact, monte_carlo
 from attngeo.gradients.first_update import ChainCorpus, expected_update, first_update, random_corpus
 from attngeo.gradients.objectives import Objective, attended_matrix, context_matrix
 from attngeo.gradients.random_updates import agreement, correlated_coefficients, pair_score, random_sequence, signs

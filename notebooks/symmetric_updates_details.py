@@ -28,9 +28,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attngeo.display.page import glue, show
+from livingpaper.display.page import glue, show
 from attngeo.bilinear.scores import symmetry_score
-from attngeo.claims.claim import Verdict, claim, compare, exact
+from livingpaper.claims.claim import Verdict, claim, compare, exact
 from attngeo.gradients.first_update import (
     expected_update,
     first_coefficients,

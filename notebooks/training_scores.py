@@ -26,8 +26,8 @@
 # {glue:text}`d-rotary-characters` experiments.
 
 # %% tags=["remove-cell"]
-from attngeo.chapters.training_scores.planned import EXPERIMENTS, difference_table, planned_of, planned_pairs
-from attngeo.chapters.training_scores import (
+from chapters.training_scores.planned import EXPERIMENTS, difference_table, planned_of, planned_pairs
+from chapters.training_scores import (
     ENCODER,
     SCATTER,
     SPREADS,
@@ -51,7 +51,7 @@ from attngeo.chapters.training_scores import (
     skew_shares,
     spoken_of,
 )
-from attngeo.chapters.training_scores.tables import (
+from chapters.training_scores.tables import (
     decoder_change_table,
     gap_outcome,
     growth_of_ours,
@@ -64,10 +64,17 @@ from attngeo.chapters.training_scores.tables import (
     released_skew_table,
 )
 from attngeo.bilinear.random_matrices import symmetry_sd
-from attngeo.claims.claim import Verdict, claim
-from attngeo.claims.seed_intervals import Training
-from attngeo.display.page import glue, show, table
-from attngeo.runs.numbers_in_words import as_percent, as_score, joined_by_and, number, share_of, with_interval
+from livingpaper.claims.claim import Verdict, claim
+from livingpaper.claims.seed_intervals import Training
+from livingpaper.display.page import glue, show, table
+from attngeo.experiments.runs.numbers_in_words import (
+    as_percent,
+    as_score,
+    joined_by_and,
+    number,
+    share_of,
+    with_interval,
+)
 
 SECOND = "Section 4.1, second paragraph"
 

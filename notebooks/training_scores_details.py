@@ -38,8 +38,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from attngeo.chapters.training_scores.planned import DECODER, ENCODER, TYPES, planned_of
-from attngeo.chapters.training_scores import (
+from chapters.training_scores.planned import DECODER, ENCODER, TYPES, planned_of
+from chapters.training_scores import (
     LETTERS,
     SCATTER,
     SETTLED,
@@ -74,21 +74,21 @@ from attngeo.chapters.training_scores import (
     skew_shares,
     spoken_of,
 )
-from attngeo.display.page import glue, show, table
+from livingpaper.display.page import glue, show, table
 from attngeo.bilinear.random_matrices import symmetry_mean, symmetry_sd
-from attngeo.claims.claim import Verdict, claim, compare, exact
-from attngeo.claims.published import printed_table, trained_widths
-from attngeo.claims.results import Comparison
-from attngeo.claims.seed_intervals import in_words, joined
+from livingpaper.claims.claim import Verdict, claim, compare, exact
+from livingpaper.claims.published import printed_table, trained_widths
+from livingpaper.claims.results import Comparison
+from livingpaper.claims.seed_intervals import in_words, joined
 from attngeo.files.checkout import data
-from attngeo.runs.arms import Arm, Contrast
-from attngeo.runs.estimates import LEAST_SEEDS
-from attngeo.runs.experiments import recorded_runs
-from attngeo.runs.numbers_in_words import as_score, joined_by_and, number
-from attngeo.training.bert import Decoder, Encoder, bert_config
-from attngeo.training.choices import PRESETS, Shape
-from attngeo.training.config import configure
-from attngeo.training.train import train
+from attngeo.experiments.runs.arms import Arm, Contrast
+from attngeo.experiments.runs.estimates import LEAST_SEEDS
+from attngeo.experiments.runs.experiments import recorded_runs
+from attngeo.experiments.runs.numbers_in_words import as_score, joined_by_and, number
+from attngeo.experiments.training.bert import Decoder, Encoder, bert_config
+from attngeo.choices import PRESETS, Shape
+from attngeo.experiments.training.config import configure
+from attngeo.experiments.training.train import train
 
 FIRST = "Section 4.1, first paragraph"
 SECOND = "Section 4.1, second paragraph"

@@ -31,8 +31,8 @@ from jaxtyping import Float
 from scipy.stats import norm
 from torch import Tensor
 
-from attngeo.chapters.two_scores.build_a_matrix import build_a_matrix
-from attngeo.chapters.two_scores.laws import (
+from chapters.two_scores.build_a_matrix import build_a_matrix
+from chapters.two_scores.laws import (
     first_positive_limit,
     head_directionality_sd,
     one_column_limit,
@@ -41,9 +41,9 @@ from attngeo.chapters.two_scores.laws import (
     uneven_matrices,
     with_strong_column,
 )
-from attngeo.display.page import glue, show, table
-from attngeo.display.style import CROSS, DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
-from attngeo.display.typeset import typeset
+from livingpaper.display.page import glue, show, table
+from attngeo.plot.style import CROSS, DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
+from attngeo.plot.typeset import typeset
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.null_laws import laws_of_shape
 from attngeo.bilinear.random_matrices import directionality_sd, sample_forms, symmetry_mean
@@ -56,7 +56,7 @@ from attngeo.bilinear.scores import (
     score_heads,
     symmetry_score,
 )
-from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
+from livingpaper.claims.claim import Verdict, claim, compare, exact, monte_carlo
 
 FORMULAS = {  # field of `Scores`, in words
     "directionality": "sum of norms (Def. 3.2)",

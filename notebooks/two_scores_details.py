@@ -25,7 +25,7 @@ from jaxtyping import Float
 from scipy.stats import binom, chi, halfnorm, norm
 from torch import Tensor
 
-from attngeo.chapters.two_scores.laws import (
+from chapters.two_scores.laws import (
     first_positive_limit,
     head_directionality_sd,
     influence,
@@ -39,10 +39,10 @@ from attngeo.chapters.two_scores.laws import (
     threshold,
     uneven_matrices,
 )
-from attngeo.display.page import glue, show
+from livingpaper.display.page import glue, show
 from attngeo.bilinear.random_matrices import directionality_sd, sample_dense, sample_forms, symmetry_mean, symmetry_sd
 from attngeo.bilinear.scores import GAMMA, Convention, Scores, directionality_score, score, score_batch, symmetry_score
-from attngeo.claims.claim import Verdict, claim, compare, exact, monte_carlo
+from livingpaper.claims.claim import Verdict, claim, compare, exact, monte_carlo
 
 BOUND = 1.0  # of |Tr(MM)| over ||M||^2
 LOST_HALVES = 4.0  # the sums of Eq. S133 over the norms that they are printed for
@@ -445,7 +445,7 @@ show(extremes_of_directionality(seed=seed))
 #
 # This is a limit, and one matrix scatters around it. If $V$ is the variance of
 # $\bar r / \sqrt n$ to first order, the error of the threshold included
-# (`attngeo.chapters.two_scores.laws.positive_share`), then
+# (`chapters.two_scores.laws.positive_share`), then
 # $\Pr[d > 0] \approx \Phi\bigl((a \sqrt n - 1) / \sqrt V\bigr)$. At {glue:text}`n-positive` rows the sign of $d$ is a
 # toss-up. At 256 rows it is positive in {glue:text}`positive-256` % of the matrices. This is a derivation to first
 # order, checked by simulation, and no proof.

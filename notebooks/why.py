@@ -20,16 +20,16 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from attngeo.chapters import why
-from attngeo.claims.claim import Verdict, claim, compare
-from attngeo.display.page import glue, show, table
+from chapters import why
+from livingpaper.claims.claim import Verdict, claim, compare
+from livingpaper.display.page import glue, show, table
 from attngeo.files.checkout import data
-from attngeo.runs.numbers_in_words import as_score, number, with_interval
-from attngeo.runs.record import Run
-from attngeo.survey import octaves
-from attngeo.survey.coherence import recorded as recorded_coherence
-from attngeo.survey.coins import directions
-from attngeo.survey.families import distinct
+from attngeo.experiments.runs.numbers_in_words import as_score, number, with_interval
+from attngeo.experiments.runs.record import Run
+from attngeo.experiments.survey import octaves
+from attngeo.experiments.survey.coherence import recorded as recorded_coherence
+from attngeo.experiments.survey.coins import directions
+from attngeo.experiments.survey.families import distinct
 
 shifted = why.planned("why_shift")
 hidden = why.planned("why_hidden")

@@ -42,9 +42,9 @@ from attngeo.bilinear.coherence import head_coherence
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.scores import symmetry_score
 from attngeo.bilinear.waves import waves
-from attngeo.claims.claim import Verdict, claim, compare, exact
-from attngeo.display.page import show, table
-from attngeo.display.style import CROSS, DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
+from livingpaper.claims.claim import Verdict, claim, compare, exact
+from livingpaper.display.page import show, table
+from attngeo.plot.style import CROSS, DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
 from attngeo.gradients.random_updates import correlated_coefficients, signs
 from attngeo.gradients.rank_one import relative_error
 from attngeo.gradients.token_counts import MarkovChain, kernel

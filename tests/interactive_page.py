@@ -3,8 +3,9 @@
 import json
 from pathlib import Path
 
-from attngeo.display import METADATA_KEY
-from attngeo.display.interactive import Interactive, container
+from livingpaper.display.interactive import Interactive, container
+
+from attngeo.plot import METADATA_KEY
 
 STATIC = Path(__file__).parents[1] / "book" / "_static"
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from attngeo.runs.record import Run
+from attngeo.experiments.runs.record import Run
 
 STEPS, EVERY_50TH = np.arange(0, 1001, 100), np.arange(0, 1001, 50)
 D_MODEL = 128

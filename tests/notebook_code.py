@@ -10,8 +10,8 @@ from unittest.mock import patch
 import torch
 from beartype import beartype
 from jaxtyping import jaxtyped
+from livingpaper.claims.results import Result
 
-from attngeo.claims.results import Result
 from attngeo.files.checkout import root
 
 DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.AnnAssign)  # the last: parameters

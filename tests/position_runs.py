@@ -3,11 +3,11 @@
 from dataclasses import replace
 from functools import cache
 
+from chapters import positions
 from made_runs import made_run
 
-from attngeo.chapters import positions
+from attngeo.experiments.runs.experiments import read_experiment
 from attngeo.files.checkout import data
-from attngeo.runs.experiments import read_experiment
 
 PLAN = read_experiment(data("runs", positions.FIRST))
 HOLDS = {"mlm-learned": 0.5, "mlm-rotary": 0.05, "clm-learned": 0.04, "clm-rotary": 0.2}

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from attngeo.runs.record import Run, read_run
-from attngeo.training.config import configure
+from attngeo.experiments.runs.record import Run, read_run
+from attngeo.experiments.training.config import configure
 
 WORDS = "the a cat dog sat ran on under big small red mat tree and then it was there again with".split()
 

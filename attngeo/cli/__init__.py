@@ -22,6 +22,15 @@ COMMANDS = {
 }
 
 
+EXPERIMENTS = ("survey", "train", "experiment")  # above the rest of the package, which does not import them
+
+
+def _module(name: str) -> str:
+    """The module of a command."""
+    room = "experiments.commands" if name in EXPERIMENTS else "cli"
+    return f"attngeo.{room}.{name}"
+
+
 class _Commands(click.Group):
     """Subcommands imported when they are called or listed."""
 
@@ -31,7 +40,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        command = import_module(f"attngeo.cli.{name}").command
+        command = import_module(_module(name)).command
         if command.short_help is None:
             command.name, command.short_help = name, COMMANDS[name]
             command.params.append(quiet_option())

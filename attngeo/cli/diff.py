@@ -23,8 +23,8 @@ def command(checkpoints, per_head, gamma, convention, asked, output, model_type)
     ||B - A|| / ||A|| and <A, B> / ||A|| ||B||, with Frobenius norms.
     """
     form = format_of(asked, output)
+    from attngeo.checkpoints.differences import Compared, cells, difference_rows, require_alike, summary
     from attngeo.checkpoints.layers import open_checkpoint  # torch comes with it
-    from attngeo.survey.differences import Compared, cells, difference_rows, require_alike, summary
 
     mute_hub()
     names, compared = _spread(checkpoints), []

@@ -103,7 +103,7 @@ def text_of(rows: Sequence[dict], view: View, form: str) -> str:
     cells = [list(compress(row, filled)) for row in view.cells]
     view = view._replace(names=list(compress(view.names, filled)), cells=cells)
     if form == "html":
-        from attngeo.display.report import report
+        from attngeo.plot.report import report
 
         return report(*view, f"Made by attngeo {__version__}.")
     return _drawn(view)

@@ -33,7 +33,7 @@ def command(chapter, given, profile, output, opened, listing) -> None:
 
     Without a chapter, the chapters and their parameters are listed. The command needs a checkout and the extra book.
     """
-    sys.path.insert(0, str(root() / "book"))
+    sys.path[:0] = [str(root() / "book"), str(root() / "notebooks")]
     with needs("book", "attngeo run"):
         import execute
         import parameters

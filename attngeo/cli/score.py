@@ -41,7 +41,7 @@ def command(checkpoint, per_head, gamma, convention, asked, output, plot, layer,
         raise ParameterError("--head is one of a layer; add --layer.")
     if plot is not None or form == "html":
         with needs("plot", "a figure"):
-            from attngeo.display.score_figure import matrix_figure, score_figure
+            from attngeo.plot.score_figure import matrix_figure, score_figure
     from attngeo.bilinear.summary import cells, summary  # torch comes with it, which no --help waits for
     from attngeo.checkpoints.layers import open_checkpoint
 

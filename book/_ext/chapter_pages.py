@@ -19,10 +19,10 @@ from sphinx.util import logging
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Jupyter Book adds only this file's folder
 import execute
+from livingpaper.display.verdicts import reports
 from presentation import present
 from takeaways import add_narrow_figures, hand_out, link_preview
 
-from attngeo.display.verdicts import reports
 from attngeo.errors import AttngeoError
 from attngeo.files.checkout import current_profile, runs
 from attngeo.files.provenance import repository

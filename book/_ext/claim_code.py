@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attngeo.claims.claim import decoration
-from attngeo.display.check_line import CODE
+from livingpaper.claims.claim import decoration
+from livingpaper.display.check_line import CODE
 
 MARK = re.compile(CODE.format(r"(\w+)"))  # where a check line leaves room for the code of a claim
 

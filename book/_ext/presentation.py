@@ -12,12 +12,12 @@ import pandas as pd
 import papermill
 from claim_code import MARK, with_code
 from execute import RECORD
+from livingpaper.display.interactive import container
+from livingpaper.display.tables import markdown_table
 from nbformat import NotebookNode
 from parameters import defaults
 
-from attngeo.display import METADATA_KEY, NARROW_SVG
-from attngeo.display.interactive import container
-from attngeo.display.tables import markdown_table
+from attngeo.plot import METADATA_KEY, NARROW_SVG
 
 HIDDEN = {"remove-cell", "remove_cell", "remove-output", "remove_output"}  # tags of cells whose output is not shown
 

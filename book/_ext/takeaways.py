@@ -8,11 +8,11 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from attngeo.display import METADATA_KEY, NARROW_SVG
 from attngeo.files.atomic import write_text
+from attngeo.plot import METADATA_KEY, NARROW_SVG
 
 FIGURES = "figures"  # a folder of the built book
-PREVIEW = "_static/preview.png"  # `python -m attngeo.chapters.introduction.two_models` draws it
+PREVIEW = "_static/preview.png"  # `python -m chapters.introduction.two_models` draws it
 LONGEST_DESCRIPTION = 200  # characters
 
 

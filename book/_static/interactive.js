@@ -27,7 +27,7 @@
     const text = Number.isFinite(value) ? value.toFixed(decimals) : "–";
     return (/^-0\.?0*$/.test(text) ? text.slice(1) : text).replace("-", "\u2212");
   };
-  /** What `attngeo.display.interactive.packed` wrote: Int8Array. */
+  /** What `livingpaper.display.interactive.packed` wrote: Int8Array. */
   const levels = (text) => Int8Array.from(atob(text), (character) => character.charCodeAt(0));
 
   const calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;

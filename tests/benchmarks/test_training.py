@@ -13,12 +13,12 @@ import torch
 from tokenizers import Tokenizer, models
 from transformers import BertForMaskedLM, Trainer, TrainerCallback, TrainingArguments
 
-from attngeo.training.bert import bert_config
-from attngeo.training.config import configure
-from attngeo.training.corpora.documents import Corpus
-from attngeo.training.corpora.tokens import TokenSet
-from attngeo.training.corpora.vocabulary import Vocabulary
-from attngeo.training.train import _trainer, trainer_arguments
+from attngeo.experiments.training.bert import bert_config
+from attngeo.experiments.training.config import configure
+from attngeo.experiments.training.corpora.documents import Corpus
+from attngeo.experiments.training.corpora.tokens import TokenSet
+from attngeo.experiments.training.corpora.vocabulary import Vocabulary
+from attngeo.experiments.training.train import _trainer, trainer_arguments
 
 BLOCK, BATCH, STEPS, FILL = 128, 32, 4, 0.72
 ROUNDS = 3  # the two sides take turns

@@ -11,11 +11,11 @@ import pytest
 from tiny_book import chapter, tiny_book
 
 SHOWS_A_CHECK = (
-    "from attngeo.claims.results import Result, Verdict, exact\nfrom attngeo.display.page import show\n"
+    "from livingpaper.claims.results import Result, Verdict, exact\nfrom livingpaper.display.page import show\n"
     "show(Result('2.1', '(1)', 'a title', Verdict.HOLDS, (exact('trace', n, 1),)))"
 )
 SHOWS_ALL_CHECKS = (
-    "from attngeo.display.verdicts import reported_checks\n"
+    "from livingpaper.display.verdicts import reported_checks\n"
     "print([(check['chapter'], check['supported']) for check in reported_checks()])"
 )
 
@@ -138,7 +138,8 @@ def test_a_profile_that_cannot_be_used_is_one_sentence(book, profile, said):
 
 
 def test_checks_cannot_be_shown_before_their_chapters_are_executed(book, monkeypatch, as_user):
-    from attngeo.display.verdicts import reported_checks
+    from livingpaper.display.verdicts import reported_checks
+
     from attngeo.errors import AttngeoError
 
     monkeypatch.setenv("ATTNGEO_BOOK", str(book))

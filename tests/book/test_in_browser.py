@@ -14,12 +14,12 @@ import pytest
 from bs4 import BeautifulSoup
 from chapter_pages import MOVED
 from filelock import FileLock
+from livingpaper.display.verdicts import reports
 from selenium.webdriver.common.keys import Keys
 from sphinx.util.inventory import InventoryFile
 
 import attngeo
 from attngeo.cli import COMMANDS
-from attngeo.display.verdicts import reports
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.book

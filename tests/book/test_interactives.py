@@ -6,6 +6,10 @@ import json
 import numpy as np
 import pytest
 import torch
+from chapters.introduction.sentence import recorded as sentence_in
+from chapters.introduction.two_models import MODELS, PAIR, centred, two_models
+from chapters.positions_pictures import EXPERIMENT, LAYER, RUNS, pictured
+from chapters.two_scores.build_a_matrix import ROWS, build_a_matrix, built
 from click.testing import CliRunner
 from interactive_page import open_interactive
 from notebook_code import notebook
@@ -13,14 +17,10 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from attngeo import score
-from attngeo.chapters.introduction.sentence import recorded as sentence_in
-from attngeo.chapters.introduction.two_models import MODELS, PAIR, centred, two_models
-from attngeo.chapters.positions_pictures import EXPERIMENT, LAYER, RUNS, pictured
-from attngeo.chapters.two_scores.build_a_matrix import ROWS, build_a_matrix, built
 from attngeo.cli import cli
+from attngeo.experiments.runs.record import read_run
 from attngeo.files import checkout
 from attngeo.gradients.rank_one import gradient_sum, rank_one_terms, token_update
-from attngeo.runs.record import read_run
 
 pytestmark = pytest.mark.book
 NAMED = """return [...arguments[0].querySelectorAll('input, select, button')]

@@ -23,9 +23,10 @@ MIDDLE = chapter(
     "Middle",
     "# Of 1 < $W_q^{\\top}$.\n#\n# ```{prf:proposition} Prop. 2.1 of the paper: one\n# :label: prop-2-1\n"
     "#\n# $$\\Wqk = \\Wq \\Wk\\T$$ (eq-one)\n# ```",
-    "import pandas as pd\nfrom attngeo.display.interactive import Interactive\n"
-    "from attngeo.claims.results import Result, Verdict, exact",
-    "from attngeo.display.page import glue, show, table\nfrom attngeo.display.style import CaptionedFigure, new_figure",
+    "import pandas as pd\nfrom livingpaper.display.interactive import Interactive\n"
+    "from livingpaper.claims.results import Result, Verdict, exact",
+    "from livingpaper.display.page import glue, show, table\n"
+    "from attngeo.plot.style import CaptionedFigure, new_figure",
     "show(Result('2.1', '(1)', 'the $W$', Verdict.MISPRINT, (exact('trace', 1, 1),)))\nglue('number', 0.5, '.4f')\n"
     "print('printed between')\ntable(pd.DataFrame({'a': [n]}), 'tab-one', f'One `n`, $n = {n}$.')",
     "table(pd.DataFrame({'a': [n]}), 'tab-two', 'Another.', folded='All rows')",
@@ -40,9 +41,9 @@ MIDDLE = chapter(
 LAST = chapter(
     "Last",
     "# ```{prf:lemma} far away\n# :label: lem-far\n#\n# There.\n# ```\n#\n# {glue:text}`known`",
-    "import pandas as pd\nfrom attngeo.display.page import glue, table",
+    "import pandas as pd\nfrom livingpaper.display.page import glue, table",
     "glue('known', 1)\ntable(pd.DataFrame({'a': [1]}), 'tab-far', 'Far.')",
-    "from attngeo.display.verdicts import reported_checks\n"
+    "from livingpaper.display.verdicts import reported_checks\n"
     "print([(r['chapter'], r['verdict']) for r in reported_checks()])",
     attngeo="{after: all}",
 )

@@ -7,11 +7,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from livingpaper.claims import Verdict, published
+from livingpaper.claims.claim import claims_of
+from livingpaper.claims.results import Standing
 from notebook_code import notebook, refused_by, result
 
-from attngeo.claims import Verdict, published
-from attngeo.claims.claim import claims_of
-from attngeo.claims.results import Standing
 from attngeo.files.checkout import root
 
 STATEMENTS = published.statements()

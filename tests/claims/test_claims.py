@@ -5,11 +5,10 @@ import torch
 from beartype import beartype
 from claim_code import with_code
 from jaxtyping import Float, TypeCheckError, jaxtyped
+from livingpaper.claims.claim import Verdict, claim, claims_of, compare, exact
+from livingpaper.claims.results import WordingError
+from livingpaper.display.check_line import check_line
 from notebook_code import definitions
-
-from attngeo.claims.claim import Verdict, claim, claims_of, compare, exact
-from attngeo.claims.results import WordingError
-from attngeo.display.check_line import check_line
 
 SLIP = {"printed": '"two"', "place": "Eq. 1", "holds": "one"}
 

@@ -2,10 +2,10 @@ import re
 
 import pandas as pd
 import pytest
+from livingpaper.claims import published
+from livingpaper.claims.claim import claims_of
 from notebook_code import result
 
-from attngeo.claims import published
-from attngeo.claims.claim import claims_of
 from attngeo.files.checkout import CheckoutError, root
 
 COUNTS = {"proposition": 7, "theorem": 4, "definition": 5, "remark": 4, "corollary": 2, "lemma": 2}

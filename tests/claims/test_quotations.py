@@ -5,11 +5,11 @@ from functools import cache
 
 import jupytext
 import yaml
+from livingpaper.claims import published
+from livingpaper.claims.claim import claims_of
 from notebook_code import result
 from quotations import contains, excerpt_of, hedges, passage_at, places, quotations, sentence_around, tokens
 
-from attngeo.claims import published
-from attngeo.claims.claim import claims_of
 from attngeo.files.checkout import data, root
 
 EXCERPTS = yaml.safe_load(data("published", "excerpts.yml").read_text("utf-8"))["excerpts"]

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from livingpaper.claims.results import Claim, Result, Standing, Verdict, compare, exact, monte_carlo
 
-from attngeo.claims.results import Claim, Result, Standing, Verdict, compare, exact, monte_carlo
-from attngeo.runs.estimates import Estimate
+from attngeo.experiments.runs.estimates import Estimate
 
 
 def test_a_relation_holds_beyond_or_within_its_tolerance_and_never_for_what_is_no_number():

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from livingpaper.claims.results import Standing
+from livingpaper.claims.seed_intervals import Case, Training, joined, too_small
 
-from attngeo.claims.results import Standing
-from attngeo.claims.seed_intervals import Case, Training, joined, too_small
-from attngeo.runs.estimates import Estimate
-from attngeo.training.config import DEFAULTS
+from attngeo.experiments.runs.estimates import Estimate
+from attngeo.experiments.training.config import DEFAULTS
 
 PAPERS = Training.of_paper(4)
 LESS = [PAPERS._replace(**less) for less in ({"width": 128}, {"layers": 3}, {"tokens": PAPERS.tokens - 1})]

@@ -9,7 +9,7 @@ from huggingface_hub import constants
 from safetensors.torch import save_file
 
 from attngeo import open_checkpoint, score, score_heads
-from attngeo.survey.differences import COLUMNS
+from attngeo.checkpoints.differences import COLUMNS
 
 SIZES = {"n_embd": 32, "n_layer": 3, "n_head": 4, "vocab_size": 50, "n_positions": 16}
 

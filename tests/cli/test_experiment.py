@@ -4,8 +4,8 @@ import pytest
 import yaml
 from small_runs import small_settings, write_plan
 
+from attngeo.experiments.runs.experiments import State, read_experiment
 from attngeo.files import checkout, provenance
-from attngeo.runs.experiments import State, read_experiment
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import sys
 from dataclasses import fields
 
 from attngeo.cli import COMMANDS
-from attngeo.training.config import TrainingConfig
+from attngeo.experiments.training.config import TrainingConfig
 
 CALL = """
 import sys

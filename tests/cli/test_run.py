@@ -13,7 +13,7 @@ GREETS = chapter(
     "Greetings",
     "print([word] * n)",
     "if n == 9:\n    raise ValueError('nine')",
-    "from attngeo.display.page import glue\n\nglue('times', n)",
+    "from livingpaper.display.page import glue\n\nglue('times', n)",
     "# Said {glue:text}`times` times in $\\R$.",
     parameters="""n: int = 2  # how often; in [1, 9]
 word: str = "hello"  # what

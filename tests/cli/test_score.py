@@ -20,8 +20,8 @@ from attngeo.bilinear.conventions import Convention
 from attngeo.bilinear.positions import position_space
 from attngeo.bilinear.rows import COLUMNS, DIMENSION, SCORES, SPLIT
 from attngeo.checkpoints.architectures import ARCHITECTURES
-from attngeo.display.score_figure import score_figure
 from attngeo.errors import MissingExtra
+from attngeo.plot.score_figure import score_figure
 
 KEYS = "encoder.layer.{}.attention.self.key.weight"
 

@@ -9,8 +9,8 @@ import torch
 
 from attngeo.checkpoints.layers import open_checkpoint
 from attngeo.errors import ParameterError
-from attngeo.survey.record import Model, record_folder
-from attngeo.survey.run import chosen_models, require_registered, survey
+from attngeo.experiments.survey.record import Model, record_folder
+from attngeo.experiments.survey.run import chosen_models, require_registered, survey
 
 TINY = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 11}
 

@@ -5,8 +5,8 @@ import yaml
 from filelock import FileLock
 from small_runs import flags
 
-from attngeo.runs.record import read_run
-from attngeo.training.config import configure
+from attngeo.experiments.runs.record import read_run
+from attngeo.experiments.training.config import configure
 
 SMALL = {"vocab_size": 80, "layers": 1, "d_model": 16, "heads": 2, "steps": 4, "batch_size": 4, "block_size": 16}
 SMALL |= {"held_out": 0.1, "precision": "fp32"}

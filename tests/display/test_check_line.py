@@ -3,9 +3,10 @@
 import re
 from dataclasses import replace
 
-from attngeo.claims.results import Claim, Result, Standing, Verdict, compare, exact, monte_carlo
-from attngeo.display.check_line import MEANINGS, badge, check_line, legend, rows
-from attngeo.runs.estimates import Estimate
+from livingpaper.claims.results import Claim, Result, Standing, Verdict, compare, exact, monte_carlo
+from livingpaper.display.check_line import MEANINGS, badge, check_line, legend, rows
+
+from attngeo.experiments.runs.estimates import Estimate
 
 SAMPLES = [0.6, 0.7, 0.71]
 

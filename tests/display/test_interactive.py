@@ -3,9 +3,9 @@ import json
 
 import numpy as np
 import pytest
+from livingpaper.display.interactive import Interactive, container, packed
 
-from attngeo.display.interactive import Interactive, container, packed
-from attngeo.display.style import CaptionedFigure, new_figure
+from attngeo.plot.style import CaptionedFigure, new_figure
 
 STILL = CaptionedFigure(new_figure(3, 2)[0], "fig-still", "Caption.", "Nothing.")
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attngeo.display.mirror_clouds import mirror_clouds
+from attngeo.plot.mirror_clouds import mirror_clouds
 
 
 def test_pictures_are_the_matrices_and_clouds_their_pairs():

@@ -1,4 +1,4 @@
-"""What `attngeo.display.page` puts into a notebook: in Markdown for the reader, in metadata for the book."""
+"""What `livingpaper.display.page` puts into a notebook: in Markdown for the reader, in metadata for the book."""
 
 import json
 import math
@@ -6,10 +6,10 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from livingpaper.claims.results import Result, Verdict, exact
+from livingpaper.display import page
 from myst_nb.core.variables import format_plain_text
 
-from attngeo.claims.results import Result, Verdict, exact
-from attngeo.display import page
 from attngeo.errors import ParameterError
 
 

@@ -5,9 +5,9 @@ import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
+from livingpaper.display.page import glue
+from livingpaper.display.plain_notebook import plain_notebook
 
-from attngeo.display.page import glue
-from attngeo.display.plain_notebook import plain_notebook
 from attngeo.files.checkout import root
 
 CHAPTERS = sorted((root() / "notebooks").glob("*.py"))

@@ -12,8 +12,8 @@ from selenium.webdriver.common.keys import Keys
 from attngeo import BilinearForm
 from attngeo.bilinear.rows import form_rows
 from attngeo.bilinear.summary import cells, outside, summary
-from attngeo.display.report import report
-from attngeo.display.score_figure import score_figure
+from attngeo.plot.report import report
+from attngeo.plot.score_figure import score_figure
 
 NAME = "made <of> random layers"
 

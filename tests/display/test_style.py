@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 import seaborn as sns
 
-from attngeo.display.style import (
+from attngeo.errors import ParameterError
+from attngeo.plot.style import (
     DECODER,
     ENCODER,
     NARROW,
@@ -13,7 +14,6 @@ from attngeo.display.style import (
     new_figure,
     one_column,
 )
-from attngeo.errors import ParameterError
 
 
 def lines(slope=1.0):

@@ -2,7 +2,7 @@
 
 import math
 
-from attngeo.display.typeset import significant, typeset, with_error, within
+from attngeo.plot.typeset import significant, typeset, with_error, within
 
 
 def test_text_has_one_minus_sign_and_one_style_of_exponents():

@@ -1,12 +1,12 @@
 import re
 
-from attngeo.chapters.errata import tables as errata
-from attngeo.chapters.status import tables as status
-from attngeo.claims import Result, Verdict, published
-from attngeo.claims.published import of_the_paper
-from attngeo.claims.results import exact
-from attngeo.display import verdicts
-from attngeo.display.page import badge
+from chapters.errata import tables as errata
+from chapters.status import tables as status
+from livingpaper.claims import Result, Verdict, published
+from livingpaper.claims.published import of_the_paper
+from livingpaper.claims.results import exact
+from livingpaper.display import verdicts
+from livingpaper.display.page import badge
 
 
 def report(statement="2.1", part="", verdict=Verdict.HOLDS, chapter="bilinear_form", supported=True, **words):

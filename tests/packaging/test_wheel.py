@@ -57,7 +57,8 @@ def wheel(tmp_path_factory) -> Path:
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder)
     (folder / "CITATION.cff").write_text("repository-code: https://example.org/we/attngeo\n")
-    shutil.copytree(ROOT / "attngeo", folder / "attngeo", ignore=shutil.ignore_patterns("__pycache__"))
+    for package in ("attngeo", "book/livingpaper", "notebooks/chapters"):
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "-q"]
     subprocess.run([*pip, "-w", folder, folder], check=True, timeout=300)
     return next(folder.glob("*.whl"))
@@ -126,8 +127,10 @@ def test_the_package_alone_is_light_and_what_it_reads_travels(wheel, described):
         names = set(archive.namelist())
     kinds = {".yml", ".csv", ".html", ".js", ".mplstyle", ".typed"}
     read = {file.relative_to(ROOT).as_posix() for file in (ROOT / "attngeo").rglob("*") if file.suffix in kinds}
-    assert len(read) > 9 and read <= names
-    assert not any(name.startswith("tests") for name in names)
+    assert len(read) > 5 and read <= names
+    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"attngeo"}  # and its dist-info
+    assert "attngeo/experiments/training/train.py" in names
+    assert (described.read_text("top_level.txt") or "attngeo").split() == ["attngeo"]
 
 
 def test_it_is_the_installed_package_and_nothing_else_that_was_used(used, python):

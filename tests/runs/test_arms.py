@@ -6,9 +6,9 @@ import pytest
 from made_runs import made_arm, made_run
 from scipy import stats
 
-from attngeo.runs.arms import Arm, Contrast, arms, circumstances, contrasts, distinct_labels, matched, text
-from attngeo.runs.estimates import difference_of_means, over_seeds
-from attngeo.runs.record import RunError
+from attngeo.experiments.runs.arms import Arm, Contrast, arms, circumstances, contrasts, distinct_labels, matched, text
+from attngeo.experiments.runs.estimates import difference_of_means, over_seeds
+from attngeo.experiments.runs.record import RunError
 
 ENCODERS = made_arm(3, loss=2.0)
 DECODERS = made_arm(2, objective="clm", loss=1.5)

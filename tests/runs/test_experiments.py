@@ -5,8 +5,7 @@ from collections import Counter
 import pytest
 from small_runs import write_plan
 
-from attngeo.files import checkout
-from attngeo.runs.experiments import (
+from attngeo.experiments.runs.experiments import (
     END,
     START,
     ExperimentError,
@@ -17,8 +16,9 @@ from attngeo.runs.experiments import (
     recorded_runs,
     with_table,
 )
-from attngeo.runs.record import FINISHED, IN_FORCE, read_about, read_run, read_runs
-from attngeo.training.config import DEFAULTS, configure
+from attngeo.experiments.runs.record import FINISHED, IN_FORCE, read_about, read_run, read_runs
+from attngeo.experiments.training.config import DEFAULTS, configure
+from attngeo.files import checkout
 
 EXPERIMENTS = read_experiments(checkout.data("runs"))
 RECORDED = [(e, run) for e in EXPERIMENTS for run in e.runs if run.state is State.RECORDED]

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from attngeo.runs import record
-from attngeo.runs.record import RunError, read_about
+from attngeo.experiments.runs import record
+from attngeo.experiments.runs.record import RunError, read_about
 
 
 def test_a_run_recorded_before_a_setting_was_there_has_the_value_that_was_in_force(tmp_path, monkeypatch):

@@ -3,13 +3,13 @@ import shlex
 
 import pytest
 
-from attngeo.cli.train import command
+from attngeo.experiments.commands.train import command
+from attngeo.experiments.runs.arms import Contrast, arms
+from attngeo.experiments.runs.experiments import recorded_runs
+from attngeo.experiments.runs.record import read_run, read_runs
+from attngeo.experiments.training.bert import model_flops
+from attngeo.experiments.training.config import configure
 from attngeo.files import checkout
-from attngeo.runs.arms import Contrast, arms
-from attngeo.runs.experiments import recorded_runs
-from attngeo.runs.record import read_run, read_runs
-from attngeo.training.bert import model_flops
-from attngeo.training.config import configure
 
 README = checkout.data("runs", "README.md").read_text("utf-8")
 

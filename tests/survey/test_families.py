@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 
 from attngeo.bilinear.rows import SCORES
-from attngeo.survey.families import (
+from attngeo.experiments.survey.families import (
     auc,
     beaten,
     choices,

@@ -1,14 +1,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from chapters.pretrained_survey.figures import symmetry_by_positions
+from livingpaper.claims.published import printed_table
+from livingpaper.released_results import DEFECTS, absolute_against_others, families_by_positions, released_results
 
-from attngeo.chapters.pretrained_survey.figures import symmetry_by_positions
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import Attention
-from attngeo.claims.published import printed_table
 from attngeo.errors import ParameterError
-from attngeo.survey.models import group, groups, registry
-from attngeo.survey.released_results import DEFECTS, absolute_against_others, families_by_positions, released_results
+from attngeo.experiments.survey.models import group, groups, registry
 
 MODELS, RESULTS = pd.DataFrame(registry()), released_results()
 

@@ -6,7 +6,7 @@ import torch
 from attngeo import BilinearForm
 from attngeo.bilinear.waves import octave_scores
 from attngeo.checkpoints.layers import open_checkpoint
-from attngeo.survey.octaves import (
+from attngeo.experiments.survey.octaves import (
     SEEDS,
     at_random,
     exception_rows,

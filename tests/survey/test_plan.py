@@ -14,8 +14,8 @@ from attngeo import open_checkpoint
 from attngeo.bilinear.coherence import head_coherence
 from attngeo.bilinear.waves import octave_scores
 from attngeo.errors import ParameterError
+from attngeo.experiments.survey.plan import AGAINST, FOR, OPEN, Measured, outcomes, read_plan
 from attngeo.files.checkout import data
-from attngeo.survey.plan import AGAINST, FOR, OPEN, Measured, outcomes, read_plan
 
 TWELVE = data("survey_plans", "twelve_models.yml")
 SMALL = {

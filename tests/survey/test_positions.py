@@ -9,10 +9,10 @@ import torch
 
 from attngeo.bilinear.positions import position_space, split_score
 from attngeo.checkpoints.layers import open_checkpoint
+from attngeo.choices import Shape
 from attngeo.errors import CheckpointError
-from attngeo.survey.positions import GAIN, MAIN, WIDER, layer_splits, record_runs, recorded
-from attngeo.training.bert import build_model, forms
-from attngeo.training.choices import Shape
+from attngeo.experiments.survey.positions import GAIN, MAIN, WIDER, layer_splits, record_runs, recorded
+from attngeo.experiments.training.bert import build_model, forms
 
 
 def test_the_recorded_parts_add_up_and_skew_positions_are_visible():

@@ -3,7 +3,7 @@ import torch
 
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.scores import score
-from attngeo.survey.quantisation import BLOCK, SCHEMES, quantised
+from attngeo.experiments.survey.quantisation import BLOCK, SCHEMES, quantised
 
 GENERATOR = torch.Generator().manual_seed(0)
 

@@ -14,12 +14,12 @@ from attngeo import BilinearForm, open_checkpoint, symmetry_score
 from attngeo.bilinear.pictures import picture
 from attngeo.bilinear.rows import SCORES
 from attngeo.errors import CheckpointError
+from attngeo.experiments.survey import record as module
+from attngeo.experiments.survey.measured import layer_medians, measured, named, read_quantised, read_records
+from attngeo.experiments.survey.models import registry
+from attngeo.experiments.survey.quantisation import SCHEMES
+from attngeo.experiments.survey.record import Model, RecordError, is_recorded, record_folder, survey_model
 from attngeo.files.checkout import data
-from attngeo.survey import record as module
-from attngeo.survey.measured import layer_medians, measured, named, read_quantised, read_records
-from attngeo.survey.models import registry
-from attngeo.survey.quantisation import SCHEMES
-from attngeo.survey.record import Model, RecordError, is_recorded, record_folder, survey_model
 
 
 @pytest.fixture(scope="module")

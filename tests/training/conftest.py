@@ -1,7 +1,7 @@
 import pytest
 from small_runs import small_config
 
-from attngeo.training.train import train
+from attngeo.experiments.training.train import train
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from attngeo.training.agreement import agreement, agreement_rows, update_coefficients
-from attngeo.training.bert import attention_layers, build_model
-from attngeo.training.choices import Positions, Shape
+from attngeo.choices import Positions, Shape
+from attngeo.experiments.training.agreement import agreement, agreement_rows, update_coefficients
+from attngeo.experiments.training.bert import attention_layers, build_model
 
 SHAPE = Shape(layers=2, d_model=16, heads=2, d_ff=20, vocab_size=30, longest=8, dropout=0.0)
 IDS = torch.randint(5, 30, (3, 6), generator=torch.Generator().manual_seed(1))

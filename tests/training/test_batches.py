@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models
 
+from attngeo.choices import TrainingObjective
 from attngeo.errors import ParameterError
-from attngeo.training.batches import Batches, Blocks
-from attngeo.training.choices import TrainingObjective
-from attngeo.training.corpora.documents import CorpusError
-from attngeo.training.corpora.vocabulary import Vocabulary
+from attngeo.experiments.training.batches import Batches, Blocks
+from attngeo.experiments.training.corpora.documents import CorpusError
+from attngeo.experiments.training.corpora.vocabulary import Vocabulary
 
 SIZE = 50
 

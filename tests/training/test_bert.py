@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attngeo.training.bert import (
+from attngeo.choices import Shape
+from attngeo.experiments.training.bert import (
     attention_layers,
     build_model,
     fold_logit_scale,
@@ -12,7 +13,6 @@ from attngeo.training.bert import (
     parameter_counts,
     scale_logits,
 )
-from attngeo.training.choices import Shape
 
 TINY = Shape(layers=2, d_model=24, heads=3, d_ff=40, vocab_size=60, dropout=0.0)
 

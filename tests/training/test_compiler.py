@@ -8,7 +8,7 @@ from torch._dynamo.exc import BackendCompilerFailed
 from torch._inductor.exc import InductorError, TritonMissing
 
 from attngeo.errors import ParameterError
-from attngeo.training.compiler import compilable
+from attngeo.experiments.training.compiler import compilable
 
 # a compiler that knows its version, and fails on every file with hundreds of lines
 FAILING = """#!/bin/sh

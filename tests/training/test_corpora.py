@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models
 
-from attngeo.training.choices import Text
-from attngeo.training.corpora import documents as module
-from attngeo.training.corpora import tokens as tokens_module
-from attngeo.training.corpora.documents import Corpus, CorpusError, limited
-from attngeo.training.corpora.registry import NAMES, open_corpus
-from attngeo.training.corpora.tokens import tokenize
-from attngeo.training.corpora.vocabulary import open_vocabulary
+from attngeo.choices import Text
+from attngeo.experiments.training.corpora import documents as module
+from attngeo.experiments.training.corpora import tokens as tokens_module
+from attngeo.experiments.training.corpora.documents import Corpus, CorpusError, limited
+from attngeo.experiments.training.corpora.registry import NAMES, open_corpus
+from attngeo.experiments.training.corpora.tokens import tokenize
+from attngeo.experiments.training.corpora.vocabulary import open_vocabulary
 
 DOCUMENTS = [f"document {i}: a cat sat on mat number {i * i}" for i in range(40)]
 LINES = "\n".join(json.dumps({"text": d, "other": i}) for i, d in enumerate(DOCUMENTS)).encode()

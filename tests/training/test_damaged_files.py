@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_runs import write_text
 
-from attngeo.training.config import configure, read_values
-from attngeo.training.corpora.registry import open_corpus
-from attngeo.training.corpora.vocabulary import open_vocabulary
+from attngeo.experiments.training.config import configure, read_values
+from attngeo.experiments.training.corpora.registry import open_corpus
+from attngeo.experiments.training.corpora.vocabulary import open_vocabulary
 
 DOCUMENTS = [f"the cat {i} sat on the mat" for i in range(9)]
 TEXTS = {

@@ -8,12 +8,12 @@ import pytest
 from filelock import FileLock
 from small_runs import assert_same_curve, small_settings, write_plan
 
-from attngeo.files.workers import WorkersError
-from attngeo.runs.experiments import ExperimentError, State, read_experiment
-from attngeo.runs.record import read_about, read_run
-from attngeo.training import experiments
-from attngeo.training.experiments import Attempt, make_run, make_runs
-from attngeo.training.recorder import TrainingStopped
+from attngeo.experiments.runs.experiments import ExperimentError, State, read_experiment
+from attngeo.experiments.runs.record import read_about, read_run
+from attngeo.experiments.training import experiments
+from attngeo.experiments.training.experiments import Attempt, make_run, make_runs
+from attngeo.experiments.training.recorder import TrainingStopped
+from attngeo.experiments.workers import WorkersError
 
 
 def planned(folder, text, **change):

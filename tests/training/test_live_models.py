@@ -8,7 +8,7 @@ from attngeo import initialise, open_model, score_heads
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import Attention
 from attngeo.errors import ParameterError
-from attngeo.training.initialisations import InitialisationError
+from attngeo.initialisations import InitialisationError
 
 TIED = {"symmetric": 1, "symmetric-indefinite": 1, "skew": -1}
 

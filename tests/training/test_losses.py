@@ -2,10 +2,10 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from attngeo.training import losses
-from attngeo.training.bert import build_model
-from attngeo.training.choices import Shape
-from attngeo.training.losses import linear_cross_entropy
+from attngeo.choices import Shape
+from attngeo.experiments.training import losses
+from attngeo.experiments.training.bert import build_model
+from attngeo.experiments.training.losses import linear_cross_entropy
 
 
 def draw(rows, d=6, classes=11, dtype=torch.float64):

@@ -7,8 +7,8 @@ import pytest
 from tokenizers import Tokenizer, models
 
 from attngeo.errors import ParameterError
-from attngeo.training.batches import Batches, Blocks, Masking
-from attngeo.training.corpora.vocabulary import Vocabulary
+from attngeo.experiments.training.batches import Batches, Blocks, Masking
+from attngeo.experiments.training.corpora.vocabulary import Vocabulary
 
 SIZE = 50
 VOCABULARY = Vocabulary(Tokenizer(models.WordLevel()), "fake", "", SIZE, start=2, end=3, mask=4)

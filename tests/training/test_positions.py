@@ -9,11 +9,11 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 from attngeo import open_checkpoint, score_heads
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.waves import waves
+from attngeo.choices import Positions, PositionTable, Shape
 from attngeo.errors import ParameterError
-from attngeo.training.bert import attention_layers, build_model, forms, parameter_counts
-from attngeo.training.choices import Positions, PositionTable, Shape
-from attngeo.training.positions import FROZEN_STRENGTH, freeze_table
-from attngeo.training.train import train
+from attngeo.experiments.training.bert import attention_layers, build_model, forms, parameter_counts
+from attngeo.experiments.training.positions import FROZEN_STRENGTH, freeze_table
+from attngeo.experiments.training.train import train
 
 TINY = Shape(layers=2, d_model=24, heads=3, d_ff=40, vocab_size=60, longest=14, dropout=0.0)
 OTHERS = [p for p in Positions if p is not Positions.LEARNED]

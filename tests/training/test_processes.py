@@ -9,8 +9,8 @@ import pytest
 from small_runs import assert_same_curve, flags, small_config
 
 from attngeo.errors import ParameterError
-from attngeo.runs.record import read_run
-from attngeo.training.train import train
+from attngeo.experiments.runs.record import read_run
+from attngeo.experiments.training.train import train
 
 COMMON = {"dropout": 0.0, "steps": 8, "record_every": 2, "evaluate_every": 4, "checkpoint_every": 4}
 CHANGES = {"whole": {}, "accumulated": {"micro_batch": 2}}
@@ -63,8 +63,9 @@ def test_weights_are_not_shared(text, tmp_path, monkeypatch):
 # a run with two data-loader workers, which waits for a line at step 7
 WAITING = """
 import sys
-from attngeo.cli import main, train as command
-from attngeo.training import train as training
+from attngeo.cli import main
+    from attngeo.experiments.commands import train as command
+from attngeo.experiments.training import train as training
 
 arguments_for_devices = training.trainer_arguments
 

@@ -2,9 +2,9 @@ import pytest
 import torch
 from torch.autograd.functional import jacobian
 
-from attngeo.training.bert import attention_layers, build_model
-from attngeo.training.choices import Shape
-from attngeo.training.read_out import Probe, centred, position_forms, read_outs, weighted_symmetry
+from attngeo.choices import Shape
+from attngeo.experiments.training.bert import attention_layers, build_model
+from attngeo.experiments.training.read_out import Probe, centred, position_forms, read_outs, weighted_symmetry
 
 BLOCKS, N, D = 3, 5, 8
 TOKENS, FREQUENCIES = torch.tensor([7, 3, 9]), torch.tensor([0.5, 0.3, 0.2]).double()

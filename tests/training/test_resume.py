@@ -8,10 +8,10 @@ from safetensors.torch import load_file
 from small_runs import assert_same_curve, small_config
 
 from attngeo.errors import ParameterError
-from attngeo.runs.record import FINISHED, RunError, read_run
-from attngeo.training.recorder import Recorder, TrainingStopped
-from attngeo.training.run_folder import last_checkpoint, saved_config
-from attngeo.training.train import RecordedTrainer, enough_memory, train
+from attngeo.experiments.runs.record import FINISHED, RunError, read_run
+from attngeo.experiments.training.recorder import Recorder, TrainingStopped
+from attngeo.experiments.training.run_folder import last_checkpoint, saved_config
+from attngeo.experiments.training.train import RecordedTrainer, enough_memory, train
 
 
 class Killed(BaseException):
@@ -59,7 +59,7 @@ def test_an_interrupt_finishes_the_step_and_leaves_a_checkpoint(text, unbroken, 
 
 
 def test_a_second_interrupt_ends_at_once(text, tmp_path, monkeypatch):
-    monkeypatch.setattr("attngeo.training.recorder.SAME_SIGNAL_SECONDS", 0.0)
+    monkeypatch.setattr("attngeo.experiments.training.recorder.SAME_SIGNAL_SECONDS", 0.0)
     reached = []
 
     def listen(row):

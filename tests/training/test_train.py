@@ -8,11 +8,11 @@ from transformers import BertForMaskedLM
 
 from attngeo import open_checkpoint, score, score_heads
 from attngeo.errors import ParameterError
-from attngeo.runs.record import RunError, read_run
-from attngeo.training.batches import Batches, Blocks
-from attngeo.training.config import TrainingConfig
-from attngeo.training.run_folder import CONTENT
-from attngeo.training.train import prepare_text, train
+from attngeo.experiments.runs.record import RunError, read_run
+from attngeo.experiments.training.batches import Batches, Blocks
+from attngeo.experiments.training.config import TrainingConfig
+from attngeo.experiments.training.run_folder import CONTENT
+from attngeo.experiments.training.train import prepare_text, train
 
 HISTORY = ["step", "tokens", "seconds", "loss", "held_out_loss", "learning_rate"]
 WAYS = ["symmetry", "directionality", "directionality_released", "directionality_tables"]

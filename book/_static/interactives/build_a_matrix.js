@@ -7,7 +7,7 @@ attngeo.interactive("build_a_matrix", (stage, data) => {
 
   const sum = (values) => values.reduce((total, value) => total + value, 0);
 
-  /* The same steps as attngeo.chapters.two_scores.build_a_matrix.built. */
+  /* The same steps as chapters.two_scores.build_a_matrix.built. */
   const built = ({ symmetry, columns, factor, turn }) => {
     const mirrored = attngeo.mirrored(base, side);
     const parts = [1, -1].map((sign) => base.map((x, k) => x + sign * mirrored[k]));

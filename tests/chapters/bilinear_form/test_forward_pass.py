@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from chapters.bilinear_form import order_violations, random_layer
 from notebook_code import notebook
 
-from attngeo.chapters.bilinear_form import order_violations, random_layer
 from attngeo.errors import ParameterError
 
 page = notebook("bilinear_form")

@@ -2,7 +2,7 @@
 
 from notebook_code import notebook
 
-from attngeo.training.choices import Constraint
+from attngeo.choices import Constraint
 
 POLES = notebook("constraints").POLES
 

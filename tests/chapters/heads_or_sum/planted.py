@@ -2,9 +2,8 @@
 
 import math
 
+from chapters.heads_or_sum import Overlaps, parts
 from notebook_code import notebook
-
-from attngeo.chapters.heads_or_sum import Overlaps, parts
 
 page = notebook("heads_or_sum")
 recorded = page.evidence()

@@ -5,6 +5,7 @@ import json
 import pandas as pd
 import pytest
 import torch
+from chapters import heads_or_sum as chapter
 from hypothesis import given
 from hypothesis import strategies as st
 from notebook_code import notebook
@@ -12,7 +13,6 @@ from random_forms import SEEDS, forms, gaussian
 from small_models import small_model
 
 from attngeo import BilinearForm, symmetry_score
-from attngeo.chapters import heads_or_sum as chapter
 
 PAGE, OF = notebook("heads_or_sum"), chapter.evidence()
 FAMILIES = {  # s of the heads and of the sum, G_s, G_n

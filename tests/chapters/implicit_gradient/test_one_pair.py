@@ -1,8 +1,8 @@
 """One pair, drawn: what the pictures show adds up."""
 
 import pytest
+from chapters.implicit_gradient import one_pair
 
-from attngeo.chapters.implicit_gradient import one_pair
 from attngeo.gradients.rank_one import relative_error
 from attngeo.gradients.toy_transformer import sentence_gradient
 

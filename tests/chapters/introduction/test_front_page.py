@@ -1,14 +1,14 @@
 from pathlib import Path
 
 import yaml
+from chapters import introduction
+from chapters.introduction import citations
+from chapters.introduction.cards import cards
+from livingpaper.claims.claim import claims_of
+from livingpaper.claims.results import Result, Verdict, exact
+from livingpaper.display.verdicts import account
 from notebook_code import result
 
-from attngeo.chapters import introduction
-from attngeo.chapters.introduction import citations
-from attngeo.chapters.introduction.cards import cards
-from attngeo.claims.claim import claims_of
-from attngeo.claims.results import Result, Verdict, exact
-from attngeo.display.verdicts import account
 from attngeo.files import checkout
 
 

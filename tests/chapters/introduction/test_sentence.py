@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from chapters.introduction import sentence
+from chapters.introduction.two_models import centred
 from small_models import small_model
 
 from attngeo import BilinearForm, open_checkpoint, open_model
-from attngeo.chapters.introduction import sentence
-from attngeo.chapters.introduction.two_models import centred
 from attngeo.errors import CheckpointError
+from attngeo.experiments.survey.measured import read_records
 from attngeo.files.checkout import data
 from attngeo.gradients.objectives import Objective
-from attngeo.survey.measured import read_records
 
 
 @pytest.fixture(params=["bert", "llama"])

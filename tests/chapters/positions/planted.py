@@ -1,8 +1,7 @@
 """Errors planted in what the page judges; the claim is to refuse each."""
 
 import numpy as np
-
-from attngeo.chapters import positions
+from chapters import positions
 
 JUDGED = {
     "positions_characters": "first_plan",

@@ -1,12 +1,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from chapters import positions
+from chapters.positions import ARMS, Outcome, judged, second_measures
 from position_runs import HOLDS, PLAN, runs
 from scipy import stats
 
-from attngeo.chapters import positions
-from attngeo.chapters.positions import ARMS, Outcome, judged, second_measures
-from attngeo.display.style import one_column
+from attngeo.plot.style import one_column
 
 
 def test_each_outcome_of_the_plan_is_reached():

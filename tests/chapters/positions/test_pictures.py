@@ -2,10 +2,10 @@ import base64
 
 import numpy as np
 import pytest
+from chapters.positions_pictures import EXPERIMENT, LAYER, RUNS, SIDE, pictured
 
-from attngeo.chapters.positions_pictures import EXPERIMENT, LAYER, RUNS, SIDE, pictured
+from attngeo.experiments.runs.record import read_run
 from attngeo.files.checkout import data
-from attngeo.runs.record import read_run
 
 
 def test_the_page_carries_the_recorded_entries_and_scores():

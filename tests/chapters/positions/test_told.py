@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from chapters import positions
+from chapters.positions import EARLIER, UNDATED, Outcome, compared, judged, told
+from livingpaper.claims.results import Verdict
 from position_runs import HOLDS, PLAN, runs
 
-from attngeo.chapters import positions
-from attngeo.chapters.positions import EARLIER, UNDATED, Outcome, compared, judged, told
-from attngeo.claims.results import Verdict
 from attngeo.files import checkout
 
 LEVELS = {

@@ -3,11 +3,11 @@
 import pandas as pd
 import pytest
 import torch
+from chapters.positions_theory import intervention
+from chapters.positions_theory.measured import Reader, evenness
 from small_runs import small_config, write_text
 
-from attngeo.chapters.positions_theory import intervention
-from attngeo.chapters.positions_theory.measured import Reader, evenness
-from attngeo.training.bert import attention_layers
+from attngeo.experiments.training.bert import attention_layers
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,12 @@
 from dataclasses import replace
 from functools import partial
 
-from attngeo.bilinear.rows import SCORES
-from attngeo.chapters.pretrained_survey import measures
-from attngeo.survey.released_results import released_results
+from chapters.pretrained_survey import measures
+from livingpaper.released_results import released_results
 
-MEASURES = "attngeo.chapters.pretrained_survey.measures."
+from attngeo.bilinear.rows import SCORES
+
+MEASURES = "chapters.pretrained_survey.measures."
 RESULTS, READ = released_results(), measures.recorded_weights()
 STACKS, S2 = READ.stacks, RESULTS["figure"] == "S2"
 HALVES = S2 & (RESULTS["part"] == "encoder")

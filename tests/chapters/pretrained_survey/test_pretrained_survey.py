@@ -3,14 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from chapters.pretrained_survey import figures, measures
+from livingpaper.released_results import released_results
 
 from attngeo.bilinear.random_matrices import sample_forms
 from attngeo.bilinear.rows import SCORES
-from attngeo.chapters.pretrained_survey import figures, measures
-from attngeo.survey.families import choices_table, of_families, with_kinds
-from attngeo.survey.measured import layer_medians
-from attngeo.survey.models import registry
-from attngeo.survey.released_results import released_results
+from attngeo.experiments.survey.families import choices_table, of_families, with_kinds
+from attngeo.experiments.survey.measured import layer_medians
+from attngeo.experiments.survey.models import registry
 
 READ = measures.recorded_weights()
 AREAS = {"language": (0.994, 0.869), "vision": (0.971, 0.667), "audio": (0.983, 0.633)}  # released: AUC of s and of d

@@ -2,12 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given
-from notebook_code import notebook
-from random_forms import forms, gaussian
-
-from attngeo.bilinear.rows import SCORES
-from attngeo.chapters.printed_scores import (
+from chapters.printed_scores import (
     extraction_effects,
     head_space,
     heads_as_blocks,
@@ -15,7 +10,12 @@ from attngeo.chapters.printed_scores import (
     tiled_keys,
     whole_table,
 )
-from attngeo.survey.measured import layer_medians
+from hypothesis import given
+from notebook_code import notebook
+from random_forms import forms, gaussian
+
+from attngeo.bilinear.rows import SCORES
+from attngeo.experiments.survey.measured import layer_medians
 
 BERT = {"S2": "0.77 [0.07, 0.07]", "S3": "-0.79 [0.11, 0.11]"}
 READ = {  # printed and recomputed

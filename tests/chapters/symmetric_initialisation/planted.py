@@ -1,10 +1,9 @@
 """Errors planted in the claims of *Symmetric initialisation*: the claim, what is replaced, by what."""
 
 import torch
+from chapters.symmetric_initialisation.starts import Setting
 from notebook_code import assigned, notebook
 from torch import nn
-
-from attngeo.chapters.symmetric_initialisation.starts import Setting
 
 BELOW_ZERO = notebook("symmetric_initialisation").BELOW_ZERO
 

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
+from chapters.symmetric_initialisation.speed_ups import first_crossing, seeds_needed, speed_up
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from attngeo.chapters.symmetric_initialisation.speed_ups import first_crossing, seeds_needed, speed_up
-from attngeo.runs.estimates import LEAST_SEEDS, NEVER, Estimate
+from attngeo.experiments.runs.estimates import LEAST_SEEDS, NEVER, Estimate
 
 STEPS = np.arange(0, 3001, 50)
 SEEDS = st.integers(0, 2**31 - 1)

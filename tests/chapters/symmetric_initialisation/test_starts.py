@@ -1,17 +1,17 @@
 """Arms of starts set against each other, plans judged, and the golden table of what the recorded plans give."""
 
 import pytest
+from chapters.symmetric_initialisation import starts
+from chapters.symmetric_initialisation.speed_ups import speed_up_of
+from chapters.symmetric_initialisation.starts import BAND, PAIRS, SHARE, STARTS, Outcome, outcome_by_plan
+from livingpaper.claims.seed_intervals import Training
 from made_runs import made_matrix, made_start
 from notebook_code import notebook
 
-from attngeo.chapters.symmetric_initialisation import starts
-from attngeo.chapters.symmetric_initialisation.speed_ups import speed_up_of
-from attngeo.chapters.symmetric_initialisation.starts import BAND, PAIRS, SHARE, STARTS, Outcome, outcome_by_plan
-from attngeo.claims.seed_intervals import Training
+from attngeo.experiments.runs import arms
+from attngeo.experiments.runs.estimates import HELPS, HURTS, NEVER, NO_DIFFERENCE, TOO_FEW, Estimate
+from attngeo.experiments.runs.experiments import Status, read_experiments
 from attngeo.files.checkout import data
-from attngeo.runs import arms
-from attngeo.runs.estimates import HELPS, HURTS, NEVER, NO_DIFFERENCE, TOO_FEW, Estimate
-from attngeo.runs.experiments import Status, read_experiments
 
 SHIFTS = {"random": 0.0, "symmetric": 0.0, "symmetric-indefinite": 0.1, "skew": 0.1, "released": -0.4}
 # plan (confirm_...) | comparison | seeds | difference of final losses | steps saved | by the plan, of the primary one

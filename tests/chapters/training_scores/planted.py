@@ -1,9 +1,8 @@
 """Errors planted in the claims of *Scores during training*: the claim, what is replaced, by what, what may fail."""
 
+from chapters import training_scores as chapter
+from livingpaper.claims.seed_intervals import Training
 from notebook_code import assigned, notebook
-
-from attngeo.chapters import training_scores as chapter
-from attngeo.claims.seed_intervals import Training
 
 details = notebook("training_scores_details")
 SMALL = Training(2, 64, 0)
@@ -38,7 +37,7 @@ PLANTED = [
     (DECODERS, "decoders_of_12_layers", assigned(s_q1=0.01), "authors' 3 decoders with 12"),
     ("growth_on_wikipedia", "released_training", falling, "authors"),
     ("growth_on_other_texts", "released_training", falling, "authors"),
-    ("directionality_in_training", "attngeo.chapters.training_scores.random_gap_sd", lambda layers: 0.01),
+    ("directionality_in_training", "chapters.training_scores.random_gap_sd", lambda layers: 0.01),
     ("directionality_in_training", "released_gaps", gaps_of(0.9, 0.9, 0.9)),
     ("directionality_in_training", "released_gaps", gaps_of(-0.9, -0.9, -0.9)),
     ("directionality_differs_less_elsewhere", "random_gap_sd", lambda layers: 0.01),

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from chapters import training_scores as chapter
+from chapters.training_scores import planned as training_planned
+from chapters.training_scores.planned import NOT_TRAINED, difference_table
 from made_runs import made_arm, made_large_arm, made_run
 
-from attngeo.chapters import training_scores as chapter
-from attngeo.chapters.training_scores import planned as training_planned
-from attngeo.chapters.training_scores.planned import NOT_TRAINED, difference_table
-from attngeo.runs.estimates import over_seeds
+from attngeo.experiments.runs.estimates import over_seeds
 
 GOLDEN = {  # layers, text: s of encoder and decoder, d of both, at the end
     (12, "Jigsaw"): (0.38, 0.02, -0.25, -0.20),

@@ -1,10 +1,10 @@
 """Errors planted in the claims of *Two scores*: the claim, what is replaced, by what."""
 
+from chapters.two_scores.laws import chi, outlying_norm, threshold
 from scipy.stats import norm
 
 from attngeo import symmetry_score
 from attngeo.bilinear.random_matrices import directionality_sd, symmetry_sd
-from attngeo.chapters.two_scores.laws import chi, outlying_norm, threshold
 
 
 def with_a_mean(right, x, d_head, *gamma):
@@ -37,7 +37,7 @@ PLANTED = [
     ("spread_of_symmetry", "symmetry_sd", lambda n, c=None: symmetry_sd(n)),
     (HEADS, "head_directionality_sd", lambda n, d_head: directionality_sd(n)),
     (HEADS, "influence", with_a_mean),
-    (HEADS, "attngeo.chapters.two_scores.laws.influence", with_a_mean),
+    (HEADS, "chapters.two_scores.laws.influence", with_a_mean),
     ("directionality_lies_between_minus_one_and_one", "directionality_score", lambda right, m: 0.9 * right(m)),
     ("extremes_of_directionality", "end_reached", lambda rows, columns: (columns > 0) - (rows > 0)),
 ]

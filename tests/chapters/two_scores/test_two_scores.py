@@ -1,10 +1,10 @@
 import pytest
 import torch
+from chapters.two_scores import laws
+from livingpaper.claims.claim import claims_of
 from notebook_code import notebook
 
 from attngeo.bilinear.random_matrices import symmetry_mean, symmetry_sd
-from attngeo.chapters.two_scores import laws
-from attngeo.claims.claim import claims_of
 
 PAGE, DETAILS = notebook("two_scores"), notebook("two_scores_details")
 DRAWS = {"directionality_of_random_matrices": 100, "scores_at_initialisation": 120, "sign_of_directionality": 12}

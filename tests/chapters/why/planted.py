@@ -4,9 +4,8 @@ What follows is how the comparisons begin that alone may fail.
 """
 
 import torch
+from chapters.why import Planned
 from notebook_code import notebook
-
-from attngeo.chapters.why import Planned
 
 page, details = notebook("why"), notebook("why_details")
 

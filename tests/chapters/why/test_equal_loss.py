@@ -2,9 +2,9 @@
 
 import pandas as pd
 import pytest
+from chapters.why import Planned
 
-from attngeo.chapters.why import Planned
-from attngeo.runs.record import Run
+from attngeo.experiments.runs.record import Run
 
 
 def made_run(losses: list[float], symmetries: list[float]) -> Run:

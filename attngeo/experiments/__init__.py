@@ -1,0 +1,1 @@
+"""The paper's experiments: training, recorded runs, the survey of models, and their commands."""

@@ -1,0 +1,1 @@
+"""``attngeo survey | train | experiment``."""

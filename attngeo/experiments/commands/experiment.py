@@ -1,0 +1,62 @@
+"""``attngeo experiment``: list which runs of an experiment are recorded, and make those that are not."""
+
+from pathlib import Path
+
+import click
+
+from attngeo.cli import options
+from attngeo.errors import AttngeoError, needs
+from attngeo.files.atomic import write_text
+from attngeo.files.checkout import data
+
+
+@click.command
+@click.argument("name", required=False)
+@click.option("--dry-run", is_flag=True, help="Say what is recorded and what is not, and start nothing.")
+@click.option("--missing", is_flag=True, help="Start runs that have nothing yet; leave those that were cut off.")
+@options.working
+@click.option("--tables", is_flag=True, help="Write the table of experiments in data/runs/README.md anew.")
+@click.option("--any-code", is_flag=True, help="Also where the recorded runs were made with another commit.")
+def command(name, dry_run, missing, workers, scheduler, tables, any_code) -> None:
+    """Make the runs of the experiment NAME that are not recorded, in the order of its plan.
+
+    NAME is a folder in data/runs with an experiment.yml, or a path; without it, all experiments are listed. A run that
+    was cut off continues from its last checkpoint. A run that another process is making is skipped, so you can give the
+    command several times at once.
+    """
+    with needs("train", "attngeo experiment"):  # pandas, which no --help waits for
+        from attngeo.experiments.runs import experiments
+        from attngeo.experiments.runs.experiments import State, read_experiment, read_experiments
+
+    if tables:
+        readme = data("runs", "README.md")
+        write_text(readme, experiments.with_table(readme.read_text("utf-8"), read_experiments(data("runs"))))
+        return
+    if name is None:
+        for listed in read_experiments(data("runs")):
+            recorded = f"{listed.states().count(State.RECORDED)} of {len(listed.runs)} recorded"
+            click.echo(f"{listed.name:36} {listed.status.value:13} {recorded}")
+        return
+    experiment = read_experiment(Path(name) if Path(name).is_dir() else data("runs", name))
+    states, todo = experiment.states(), []
+    for run, state in zip(experiment.runs, states, strict=True):
+        if dry_run or state is not State.RECORDED:
+            click.echo(f"{run.name}: {state.value}")
+        if state is State.MISSING or (state is State.CUT_OFF and not missing):
+            todo.append(run)
+    click.echo(f"{states.count(State.RECORDED)} of {len(states)} runs of {experiment.name} are recorded.")
+    if dry_run or not todo:
+        return
+    if not any_code:
+        experiments.require_one_code(experiment)
+    with needs("train", "attngeo experiment"):
+        from attngeo.experiments.training.experiments import make_runs
+
+    failed = 0
+    for run, outcome in make_runs(experiment, todo, workers or 0, scheduler):
+        failed += isinstance(outcome, AttngeoError)
+        click.echo(f"{run.name}: {outcome if isinstance(outcome, AttngeoError) else outcome.value}")
+    if failed:
+        raise experiments.ExperimentError(
+            f"{failed} of {len(todo)} runs of {experiment.name} failed; the others are made."
+        )

@@ -1,0 +1,136 @@
+"""``attngeo survey``: score pretrained models and record the scores with their provenance."""
+
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from attngeo.cli import options
+from attngeo.cli.terminal import bars, is_quiet, mute_hub, say
+from attngeo.errors import CheckpointError, ParameterError
+from attngeo.files.checkout import CheckoutError, data
+
+
+@click.command
+@click.argument("models", nargs=-1, type=options.CHECKPOINT, metavar="[MODEL]...")
+@click.option("--from", "ids", type=click.File(encoding="utf-8"), help="Further MODELs, one a line; - for stdin.")
+@click.option("--group", "label", metavar="G", default="", show_default=False, help="All of a group: see --list.")
+@click.option("--resume", is_flag=True, help="Skip models that have a record.")
+@click.option("-o", "--output", type=options.FOLDER, help="Folder of the records.")
+@options.reading
+@options.working
+@options.gamma
+@click.option("--quantise", is_flag=True, help="Also score the weights rounded to 16, 8 and 4 bits.")
+@click.option("--plan", "plan_file", type=options.FILE, help="Measure the models of this plan, and judge it.")
+@click.option("--list", "listing", is_flag=True, help="Print the groups and models, and read nothing.")
+def command(
+    models, ids, label, resume, output, model_type, workers, scheduler, gamma, quantise, plan_file, listing
+) -> None:
+    """Score MODELS, per layer and per head, and record each in a folder of its own.
+
+    MODEL is a name or Hub id of the register, a path, or another Hub id, also with @REVISION. Without any, these are
+    all checkpoints in the folder that ATTNGEO_WEIGHTS names. In a checkout of attngeo, records of the register's models
+    go to data/survey; otherwise -o names their folder. A record of other weights is not replaced.
+
+    A model that fails is reported at the end, and the others are recorded. With --workers or --scheduler (extra:
+    cluster) each worker scores one model at a time.
+
+    With --plan, the models of a plan are measured, and its predictions are compared with the values; -o names the
+    folder of the tables. data/survey_plans holds plans.
+    """
+    if plan_file is not None:
+        if models or ids or label or output is None:
+            raise ParameterError("a plan names its models itself, and its tables need a folder: add -o FOLDER alone.")
+        _run_plan(plan_file, output)
+        return
+    folder = output
+    with suppress(CheckoutError):
+        folder = output or data("survey")
+    if ids is not None:
+        models += _names_in(ids)
+    if listing:
+        click.echo(_listing(models, label, folder))
+        return
+    if folder is None:
+        raise ParameterError("the records need a folder: add -o FOLDER (in a checkout of attngeo it is data/survey).")
+    from attngeo.experiments.survey.record import is_recorded
+    from attngeo.experiments.survey.run import chosen_models, require_registered, survey
+
+    asked = [replace(model, model_type=model_type or "") for model in chosen_models(models, label)]
+    if output is None:
+        require_registered(asked, folder)
+    todo = [model for model in asked if not (resume and is_recorded(model, folder, gamma, quantise))]
+    if len(todo) < len(asked):
+        say(f"{len(asked) - len(todo)} of {len(asked)} models have a record already")
+    mute_hub()
+    failed = {}
+    with bars() as progress:
+        task = progress.add_task("survey", total=len(todo), what="models")
+
+        def on_layer(checkpoint, done: int) -> None:
+            megabytes = checkpoint.bytes_read / 1e6
+            layers = f"{done} of {len(checkpoint)} layers, {megabytes:.1f} MB read"
+            progress.update(task, what=f"models; {checkpoint.name}: {layers}")
+
+        for model, outcome in survey(todo, folder, gamma, quantise, on_layer, workers or 0, scheduler):
+            progress.advance(task)
+            if not isinstance(outcome, Path):
+                failed[model.name] = " ".join(f"{outcome}".split())
+            elif not is_quiet():
+                print(outcome, flush=True)
+    for name, why in failed.items():
+        click.echo(f"{name}: {why.removeprefix(f'{Path(name).name}: ')}", err=True)
+    if failed:
+        raise CheckpointError(f"{len(failed)} of {len(asked)} models not recorded; --resume tries again.")
+
+
+def _names_in(file) -> tuple[str, ...]:
+    """The names in a file, one a line, without what follows a #."""
+    try:
+        names = [line.partition("#")[0].strip() for line in file]
+    except UnicodeDecodeError as error:
+        raise ParameterError(f"{file.name} is not text in UTF-8; write one model a line.") from error
+    if not any(names):
+        raise ParameterError(f"{file.name} names no model; write one a line.")
+    return tuple(filter(None, names))
+
+
+def _run_plan(plan_file: Path, folder: Path) -> None:
+    """Measure the models of a plan, write the tables, and print what counts for and against each explanation."""
+    from attngeo.experiments.survey.plan import measure_plan, read_plan, write_outcome
+
+    plan = read_plan(plan_file)
+    mute_hub()
+    with bars() as progress:
+        task = progress.add_task("survey", total=len(plan.models), what="models of the plan")
+        measured = measure_plan(plan, on_model=lambda name: progress.advance(task))
+    rows = write_outcome(plan_file, plan, measured, folder)
+    if not is_quiet():
+        for row in rows:
+            click.echo(f"{row['value']:8.3f}  {row['counts']:12}  {row['explanation']:17}  {row['quantity']}")
+    for name, why in measured.failed.items():
+        click.echo(f"{name}: {why}", err=True)
+    if measured.failed:
+        raise CheckpointError(f"{len(measured.failed)} of {len(plan.models)} models not measured; run it again.")
+
+
+def _listing(models: tuple[str, ...], label: str, folder: Path | None) -> str:
+    """Groups with their sizes, and parts of models: name, Hub id, part, printed rows, access, whether recorded."""
+    from attngeo.experiments.survey.models import group, groups, registry
+    from attngeo.experiments.survey.record import record_folder
+
+    wanted = {*models, *(group(label) if label else ())}
+    lines = []
+    if not wanted:
+        lines += [f"  {name:18}{len(members):4} models" for name, members in groups().items()]
+    for m in registry():
+        if wanted and not wanted & {m.name, m.hub_id}:
+            continue
+        sources = [source for source in (m.hub_id, m.weights_folder) if source and folder]
+        recorded = any((record_folder(source, folder) / "record.json").is_file() for source in sources)
+        source = f"{m.hub_id or 'on no Hub':52} {m.part:8} {m.printed or '-':18} {m.access or 'open':6}"
+        lines.append(f"  {m.name:30} {source} {'recorded' if recorded else '-'}")
+    if not lines:
+        raise ParameterError(f"the register has no model {models[0]!r}; --list without a name prints them all.")
+    return "\n".join(lines)

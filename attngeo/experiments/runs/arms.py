@@ -1,0 +1,235 @@
+"""Recorded runs compared: an arm is runs that differ in their seed only, a contrast is two arms, seed by seed.
+
+A *measure* is a number per run: a function of a `Run`, or a name for which `Run.last` is taken (``"held_out_loss"``,
+``"symmetry"``).
+"""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from attngeo.experiments.runs import estimates
+from attngeo.experiments.runs.estimates import Estimate
+from attngeo.experiments.runs.experiments import Experiment
+from attngeo.experiments.runs.numbers_in_words import as_rate
+from attngeo.experiments.runs.record import Run, RunError, read_runs
+
+# Settings that change no result.
+RECORDING = ("record_every", "evaluate_every", "picture_every", "checkpoint_every", "micro_batch", "device")
+LOSS = "held_out_loss"
+PARTS = {"mlm": "encoder", "clm": "decoder", "released-decoder": "decoder, masked positions only"}  # by objective
+CORPORA = {"wikipedia": "Wikipedia", "jigsaw": "Jigsaw", "commoncrawl": "Common Crawl"}  # names in a run's record
+Measure = str | Callable[[Run], float]
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """Runs equal in all but their seed, one per seed and in its order."""
+
+    runs: tuple[Run, ...]
+    label: str = ""  # what tells it from the arms that it was found with, such as "Wikipedia, characters"
+
+    @property
+    def config(self) -> dict:
+        """The configuration; ``seed`` is that of one run."""
+        return self.runs[0].config
+
+    @cached_property
+    def seeds(self) -> tuple[int, ...]:
+        """In their order."""
+        return tuple(run.config["seed"] for run in self.runs)
+
+    def __len__(self) -> int:
+        """How many seeds it has."""
+        return len(self.runs)
+
+    def of(self, seeds: Iterable[int]) -> "Arm":
+        """The same with some of its seeds."""
+        kept = set(seeds)
+        return replace(self, runs=tuple(run for run in self.runs if run.config["seed"] in kept))
+
+    def curves(self, name: str) -> pd.DataFrame:
+        """`Run.curve` of every run on the steps that all of them recorded: steps by seeds."""
+        return pd.DataFrame({run.config["seed"]: run.curve(name) for run in self.runs}).dropna()
+
+    def values(self, measure: Measure) -> pd.Series:
+        """A measure by seed."""
+        of_run = (lambda run: run.last(measure)) if isinstance(measure, str) else measure
+        return pd.Series([of_run(run) for run in self.runs], index=self.seeds, dtype=float)
+
+    def mean(self, measure: Measure) -> float:
+        """Of a measure, over the seeds."""
+        return float(self.values(measure).mean())
+
+    def estimate(self, measure: Measure) -> Estimate:
+        """Mean of a measure over the seeds, with an interval from three seeds on."""
+        return estimates.over_seeds(self.values(measure))
+
+
+@dataclass(frozen=True, eq=False)
+class Contrast:
+    """Two arms on the seeds that both have.
+
+    Raises:
+        RunError: they have none in common.
+    """
+
+    first: Arm
+    second: Arm
+    label: str = ""  # of what both have in common
+
+    def __post_init__(self) -> None:
+        seeds = set(self.first.seeds) & set(self.second.seeds)
+        if not seeds:
+            raise RunError(
+                f"The arms of {self.first.runs[0].name} and {self.second.runs[0].name} have no seed in common; record"
+                " both with the same seeds."
+            )
+        for side in ("first", "second"):
+            object.__setattr__(self, side, getattr(self, side).of(seeds))
+
+    def __len__(self) -> int:
+        """How many seeds both have."""
+        return len(self.first)
+
+    def differences(self, measure: Measure = LOSS) -> pd.Series:
+        """First less second in a measure, by seed."""
+        return self.first.values(measure) - self.second.values(measure)
+
+    def difference(self, measure: Measure = LOSS) -> Estimate:
+        """First less second in a measure: mean over seeds, with an interval from three seeds on."""
+        return estimates.over_seeds(self.differences(measure))
+
+    def outcome(self, measure: Measure = LOSS) -> str:
+        """What the interval of the difference says; see `attngeo.experiments.runs.estimates.outcome`."""
+        return estimates.outcome(self.difference(measure))
+
+    def curves(self, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Steps that both recorded, and the curves of each side, (seeds, steps)."""
+        a, b = self.first.curves(name), self.second.curves(name)
+        steps = a.index.intersection(b.index)
+        if steps.empty:
+            raise RunError(
+                f"The arms of {self.first.runs[0].name} and {self.second.runs[0].name} have no recorded {name} at equal"
+                " steps; record both at the same."
+            )
+        return steps.to_numpy(), a.loc[steps].to_numpy().T, b.loc[steps].to_numpy().T
+
+
+def circumstances(arm: Arm) -> pd.DataFrame:
+    """What the settings of a run do not fix: the precision that was used, the processor, and the commit of the code.
+
+    Returns:
+        Columns precision, processor and commit, a row for each combination that occurs in the arm, once.
+    """
+    rows = [
+        {
+            "precision": run.about["precision"],
+            "processor": run.about["hardware"]["cpu"],
+            "commit": run.about["versions"]["commit"],
+        }
+        for run in arm.runs
+    ]
+    return pd.DataFrame(rows).drop_duplicates(ignore_index=True)
+
+
+def symmetry_of_heads(run: Run) -> float:
+    """A measure: median symmetry over the single heads of all layers at the last step."""
+    heads = run.scores[run.scores["head"] >= 0]
+    return float(heads[heads["step"] == heads["step"].max()]["symmetry"].median())
+
+
+def matched(runs: Iterable[Run], differ: Sequence[str]) -> list[list[Run]]:
+    """Groups of runs that are equal in text and in every setting but the named ones, the largest group first."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        config = {k: v for k, v in run.config.items() if k not in differ}
+        groups.setdefault(json.dumps([config, run.about["corpus"]["sha256"]], sort_keys=True), []).append(run)
+    return sorted(groups.values(), key=len, reverse=True)
+
+
+def arms(runs: Iterable[Run]) -> list[Arm]:
+    """Runs equal in all but their seed, one per seed, labelled by what tells the arms apart; the largest arm first."""
+    groups = matched(runs, differ=("seed", *RECORDING))
+    by_seed = [sorted({run.config["seed"]: run for run in group}.items()) for group in groups]
+    found = [tuple(run for _, run in group) for group in by_seed]
+    labels = distinct_labels([runs[0] for runs in found])
+    return [Arm(runs, label) for runs, label in zip(found, labels, strict=True)]
+
+
+def whole_arms(plan: Experiment, runs: Iterable[Run] | None = None) -> dict[str, Arm]:
+    """Arms of a plan of which every planned seed is recorded, by name; of the runs in its folder, unless given.
+
+    Raises:
+        RunError: a run was made with another setting than its plan has.
+    """
+    recorded = {run.name.rpartition("/")[2]: run for run in (read_runs(plan.folder) if runs is None else runs)}
+    names: dict[str, list[str]] = {}
+    for run in plan.runs:
+        names.setdefault(run.arm, []).append(run.name)
+        has = recorded[run.name].config if run.name in recorded else run.settings
+        if wrong := [key for key, value in run.settings.items() if has.get(key) != value]:
+            raise RunError(f"{run.name} has {wrong[0]} {has.get(wrong[0])!r}, not that of its plan; record it again.")
+    return {arm: Arm(tuple(recorded[n] for n in own)) for arm, own in names.items() if set(own) <= set(recorded)}
+
+
+def contrasts(
+    runs: Iterable[Run], setting: str, first: str, second: str, free: tuple[str, ...] = (), once: bool = False
+) -> list[Contrast]:
+    """Arms that differ in one setting: each first arm beside the second with most seeds in common, then of its length.
+
+    In the settings ``free`` they may differ too. ``once`` puts no second arm into two contrasts, where two would count
+    its noise twice.
+    """
+    found: list[Contrast] = []
+    for group in matched(runs, differ=(setting, "seed", *free, *RECORDING)):
+        ones, others = (arms([r for r in group if r.config[setting] == value]) for value in (first, second))
+        possible = [(a, b, Contrast(a, b)) for a in ones for b in others if set(a.seeds) & set(b.seeds)]
+        taken: set[Arm] = set()
+        for a, b, contrast in sorted(possible, key=lambda p: _weight(p[2]), reverse=True):
+            if a not in taken and not (once and b in taken):
+                taken |= {a, b}
+                found.append(contrast)
+    found.sort(key=_weight, reverse=True)
+    labels = distinct_labels([contrast.first.runs[0] for contrast in found])
+    return [replace(contrast, label=label) for contrast, label in zip(found, labels, strict=True)]
+
+
+def _weight(contrast: Contrast) -> tuple[int, ...]:
+    steps = [arm.config["steps"] for arm in (contrast.first, contrast.second)]
+    return (len(contrast), min(steps) - max(steps), *steps)
+
+
+def text(run: Run) -> str:
+    """``Wikipedia, characters``, or ``Wikipedia, subword tokens (vocabulary of 160)`` for text that is not split up."""
+    corpus = run.about["corpus"]["name"]
+    subword_tokens = f"subword tokens (vocabulary of {run.config['vocab_size']:,})"
+    return f"{CORPORA.get(corpus, corpus)}, {'characters' if run.config['text'] == 'spaced' else subword_tokens}"
+
+
+def distinct_labels(runs: Sequence[Run]) -> list[str]:
+    """A run's text, and of its configuration what distinguishes runs on the same text."""
+    details = [_details(run) for run in runs]
+    labels = []
+    for run, own in zip(runs, details, strict=True):
+        same = [d for other, d in zip(runs, details, strict=True) if text(other) == text(run)]
+        labels.append(", ".join([text(run), *(own[k] for k in own if len({d[k] for d in same}) > 1)]))
+    return labels
+
+
+def _details(run: Run) -> dict[str, str]:
+    """Settings in words."""
+    config = run.config
+    return {
+        "layers": f"{config['layers']} layers",
+        "width": f"hidden size {config['d_model']}",
+        "block": f"sequence length {config['block_size']}",
+        "batch": f"batch size {config['batch_size']}",
+        "dropout": f"dropout {config['dropout']:g}" if config["dropout"] else "no dropout",
+        "rate": f"learning rate {as_rate(config['lr'])}",
+        "steps": f"{config['steps']:,} steps",
+    }

@@ -1,0 +1,252 @@
+"""Experiments on disk: what is to be run and why, said in a file before it is run, and how much of it is there.
+
+<experiment>/experiment.yml    question, status, date, settings; arms and seeds, or runs; what else the plan says
+             ARM-SEED/         a run (`attngeo.experiments.runs.record`)
+
+    status: confirmatory       # or exploratory, illustration
+    settings: {steps: 1500}    # of every run; keys of attngeo.experiments.training.config
+    arms: [random, warm: {init: random, warmup: 400}]    # a start, or a name with settings of its own
+    seeds: [0, 1, 2]           # of every arm; or by arm; or those of the primary contrast and of the other arms
+    runs: {encoder: {objective: mlm, seed: 0}}           # in place of arms and seeds
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from attngeo.errors import AttngeoError
+from attngeo.experiments.runs.record import FINISHED, PLAN, Run, read_about, read_runs
+from attngeo.files.checkout import root
+from attngeo.files.provenance import head
+from attngeo.inputs import Setting, read_yaml
+
+CONTRAST, OTHERS = "primary contrast", "other arms"  # keys of ``seeds``
+START, END = "<!-- attngeo experiment --tables -->\n", "<!-- end -->\n"  # around the table in data/runs/README.md
+
+
+class ExperimentError(AttngeoError):
+    """A plan cannot be found, read or carried out."""
+
+
+class Status(str, Enum):
+    """What an experiment may decide."""
+
+    CONFIRMATORY = "confirmatory"  # planned before its first run, and judged by the plan
+    EXPLORATORY = "exploratory"  # settings or seeds were chosen after looks
+    ILLUSTRATION = "illustration"  # single runs that are shown; nothing is compared
+
+
+class State(str, Enum):
+    """How far a planned run is."""
+
+    RECORDED = "recorded"
+    CUT_OFF = "cut off"
+    MISSING = "missing"
+
+
+Name = Annotated[str, Meta(pattern=r"^[^/\\\x00-\x1f.][^/\\\x00-\x1f]*$", max_length=100)]  # of a folder
+Settings = dict[str, Setting]
+Seeds = list[Annotated[int, Meta(ge=0, le=2**31 - 1)]]
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedRun:
+    """One run of an experiment."""
+
+    folder: Path  # where it is recorded: ARM-SEED
+    settings: Mapping[str, Any]  # all that the plan says, keys of attngeo.experiments.training.config
+
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        return self.folder.name
+
+    @property
+    def arm(self) -> str:
+        """The name without the seed."""
+        return self.name.rpartition("-")[0]
+
+    @property
+    def state(self) -> State:
+        """How far it is.
+
+        Raises:
+            RunError: its record is damaged.
+        """
+        if not (self.folder / "run.json").exists():
+            return State.MISSING
+        return State.RECORDED if read_about(self.folder)["status"] == FINISHED else State.CUT_OFF
+
+
+@dataclass(frozen=True)
+class PlannedContrast:
+    """Two arms that a plan compares."""
+
+    arm: str
+    against: str
+    isolates: str = ""  # what differs between them
+
+    @property
+    def name(self) -> str:
+        """``released less random``."""
+        return f"{self.arm} less {self.against}"
+
+
+class _Plan(msgspec.Struct):
+    """What of experiment.yml is carried out; the rest is for readers."""
+
+    question: str
+    status: Status
+    date: str
+    settings: Settings | None
+    arms: list[Name | Annotated[dict[Name, Settings], Meta(min_length=1, max_length=1)]] = []
+    seeds: Seeds | dict[str, Any] = []
+    runs: dict[Name, Settings] | None = None
+    contrast: PlannedContrast | None = msgspec.field(name=CONTRAST, default=None)
+    others: list[PlannedContrast] = msgspec.field(name="other contrasts", default=[])
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment and its plan."""
+
+    folder: Path
+    question: str
+    status: Status
+    date: str
+    runs: tuple[PlannedRun, ...]  # in the order in which they are to be made
+    contrasts: tuple[PlannedContrast, ...] = ()  # the primary one first, which decides alone
+
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        return self.folder.name
+
+    def states(self) -> list[State]:
+        """`PlannedRun.state` of each run, in their order."""
+        return [run.state for run in self.runs]
+
+
+def read_experiment(folder: Path) -> Experiment:
+    """The experiment in a folder.
+
+    Raises:
+        ExperimentError: there is none, or its plan cannot be understood.
+    """
+    path = Path(folder) / PLAN
+    if not path.exists():
+        raise ExperimentError(
+            f"There is no experiment {path.parent}, a folder with {PLAN}; attngeo experiment lists those there are."
+        )
+
+    def refuse(why: str) -> ExperimentError:
+        return ExperimentError(f"{path} is no plan ({why}); an experiment is a folder with {PLAN}.")
+
+    plan = read_yaml(path, _Plan, refuse)
+    try:
+        runs = list(plan.runs.items()) if plan.runs else _arms_by_seed(plan)
+    except KeyError as error:
+        raise refuse(f"it says nothing of {error.args[0]!r}") from error
+    except ValueError as error:
+        raise refuse(f"{error}") from error
+    planned = tuple(PlannedRun(path.parent / name, (plan.settings or {}) | settings) for name, settings in runs)
+    contrasts = (plan.contrast, *plan.others) if plan.contrast else ()
+    return Experiment(path.parent, " ".join(plan.question.split()), plan.status, plan.date, planned, contrasts)
+
+
+def require_one_code(experiment: Experiment) -> None:
+    """Refuse to finish a confirmatory experiment with other code than it was begun with.
+
+    Raises:
+        ExperimentError: its recorded runs were made with another commit of this package.
+    """
+    recorded = (read_about(run.folder) for run in experiment.runs if run.state is State.RECORDED)
+    commits = {commit for about in recorded if (commit := (about.get("versions") or {}).get("commit"))}
+    here = head(root())
+    if experiment.status is Status.CONFIRMATORY and commits and here and here not in commits:
+        commit = min(commits)[:10]
+        raise ExperimentError(
+            f"the runs of {experiment.name} that are recorded were made with the code of commit {commit}; finish them"
+            f" with it (git worktree add ../plan {commit}), or give --any-code."
+        )
+
+
+def read_experiments(folder: Path) -> list[Experiment]:
+    """All experiments below a folder, by name.
+
+    Raises:
+        ExperimentError: one of the plans cannot be understood.
+    """
+    return [read_experiment(path.parent) for path in sorted(Path(folder).glob(f"*/{PLAN}"))]
+
+
+def recorded_runs(
+    folder: Path,
+    keep: Callable[[dict[str, Any]], bool] = lambda config: True,
+    statuses: Iterable[Status] = (Status.EXPLORATORY,),
+) -> list[Run]:
+    """All finished runs of the experiments below a folder, by experiment and name, of configurations to ``keep``.
+
+    Confirmatory runs are judged each by its own plan, and are not among them unless asked for by their status.
+
+    Raises:
+        ExperimentError: a plan cannot be understood.
+        RunError: a record is damaged.
+    """
+    asked = [experiment for experiment in read_experiments(folder) if experiment.status in set(statuses)]
+    return [run for experiment in asked for run in read_runs(experiment.folder, keep)]
+
+
+def _arms_by_seed(plan: _Plan) -> list[tuple[str, Settings]]:
+    """The primary contrast seed by seed, then the other arms one after the other; without a contrast, seed by seed."""
+    arms: dict[str, Settings] = {}
+    for arm in plan.arms:
+        arms |= {arm: {"init": arm}} if isinstance(arm, str) else arm
+    contrast = [plan.contrast.against, plan.contrast.arm] if plan.contrast else []
+    if not arms or not plan.seeds:
+        raise ValueError("it names neither runs nor both arms and seeds")
+    if unknown := [arm for arm in contrast if arm not in arms]:
+        raise ValueError(f"its primary contrast names {unknown[0]!r}, which is no arm")
+    seeds: dict[str, set[int]] = {}
+    for arm in arms:
+        own: Any = plan.seeds
+        if isinstance(own, dict):
+            own = own[arm] if arm in own else own[CONTRAST if arm in contrast else OTHERS]
+        seeds[arm] = set(msgspec.convert(own, Seeds))
+    first = contrast or list(arms)
+    pairs = [(arm, seed) for seed in sorted(set().union(*map(seeds.get, first))) for arm in first if seed in seeds[arm]]
+    pairs += [(arm, seed) for arm in arms if arm not in first for seed in sorted(seeds[arm])]
+    return [(f"{arm}-{seed}", arms[arm] | {"seed": seed}) for arm, seed in pairs]
+
+
+def with_table(text: str, experiments: Iterable[Experiment]) -> str:
+    """A page with its table of experiments made anew; what is recorded changes by the hour and stays out of it."""
+    rows = ["| experiment | status | runs asked for | what is asked | arms and seeds |", "|---|---|---|---|---|"]
+    for experiment in experiments:
+        cells = (f"`{experiment.name}`", experiment.status.value, f"{len(experiment.runs)}", experiment.question)
+        rows.append(f"| {' | '.join((*cells, _arms(experiment)))} |")
+    before, _, rest = text.partition(START)
+    return "\n".join([f"{before}{START}{rows[0]}", *rows[1:], END + rest.partition(END)[2]])
+
+
+def _arms(experiment: Experiment) -> str:
+    """``random 0 to 4, skew 0 to 2``; names alone where a run is no arm with a seed."""
+    seeds: dict[str, list[int]] = {}
+    for run in experiment.runs:
+        arm, _, seed = run.name.rpartition("-")
+        if seed.isdecimal():
+            seeds.setdefault(arm, []).append(int(seed))
+        else:
+            seeds.setdefault(run.name, [])
+    return ", ".join(f"`{arm}` {_extent(sorted(numbers))}".strip() for arm, numbers in seeds.items())
+
+
+def _extent(seeds: list[int]) -> str:
+    if len(seeds) > 1 and seeds == [*range(seeds[0], seeds[-1] + 1)]:
+        return f"{seeds[0]} to {seeds[-1]}"
+    return ", ".join(map(str, seeds))

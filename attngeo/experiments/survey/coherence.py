@@ -1,0 +1,75 @@
+"""How the heads of every layer add up, recorded for real weights: ``python -m attngeo.experiments.survey.coherence``.
+
+data/coherence/layers.csv    a row per layer of every model under ATTNGEO_WEIGHTS
+               record.json   SHA-256 of the weights, versions, date
+"""
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+import torch
+
+from attngeo.bilinear.coherence import EXACT_HEADS, TOSSES, head_coherence
+from attngeo.bilinear.scores import symmetry_score
+from attngeo.checkpoints.layers import AttentionLayer, open_checkpoint
+from attngeo.errors import AttngeoError
+from attngeo.experiments.survey.models import local_weights
+from attngeo.experiments.survey.record import write_provenance
+from attngeo.files.atomic import write_text
+from attngeo.files.checkout import data
+from attngeo.files.provenance import sha256
+
+
+def tosses(n_heads: int) -> int:
+    """The number of coin tosses among which `head_coherence` ranks a layer: ``2^(H - 1)``, or `TOSSES` drawn ones."""
+    return 2 ** (n_heads - 1) if n_heads <= EXACT_HEADS else TOSSES
+
+
+def coherence_row(layer: AttentionLayer) -> dict:
+    """`head_coherence` of one layer, as a row of layers.csv.
+
+    Where several heads share a key, each of them is transposed by a coin of its own.
+    """
+    form = layer.form.to(torch.float64)
+    coherence = head_coherence(form)
+    return {
+        "part": layer.part,
+        "layer": layer.layer,
+        "n_heads": form.n_heads,
+        "n_kv_heads": form.n_kv_heads,
+        "symmetry": float(symmetry_score(form)),
+        "symmetry_of_heads": coherence.heads,
+        "coherence_symmetric": coherence.symmetric,
+        "coherence_skew": coherence.skew,
+        "coin_median": coherence.coins,
+        "coin_rank": coherence.rank,
+    }
+
+
+def record(folder: Path) -> None:
+    """Measure every layer of every model under ATTNGEO_WEIGHTS, and write the record.
+
+    Raises:
+        CheckpointError: no weights are there, or they cannot be read.
+    """
+    rows: list[dict] = []
+    files: dict[str, dict[str, str]] = {}
+    for model, path in local_weights(needed=True).items():
+        rows += [{"model": model} | coherence_row(layer) for layer in open_checkpoint(path)]
+        files[model] = {file.name: sha256(file) for file in sorted(Path(path).glob("*.safetensors"))}
+        print(model, flush=True)
+    write_text(folder / "layers.csv", pd.DataFrame(rows).to_csv(index=False, float_format="%.6g"))
+    write_provenance(folder, sha256=files, tosses={"exact up to heads": EXACT_HEADS, "else drawn": TOSSES})
+
+
+def recorded() -> pd.DataFrame:
+    """The recorded rows; layers count from 0."""
+    return pd.read_csv(data("coherence", "layers.csv"))
+
+
+if __name__ == "__main__":
+    try:
+        record(data("coherence"))
+    except AttngeoError as error:
+        sys.exit(f"{error}")

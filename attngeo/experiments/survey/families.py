@@ -1,0 +1,247 @@
+"""How well a score separates two groups of models: area under the ROC curve, with intervals and an exact test.
+
+    AUC = Pr[x > y] + Pr[x = y] / 2,    x a model of the first group, y of the second,
+
+the Mann-Whitney statistic per pair: 1 where every x exceeds every y, 1/2 where the groups do not differ. Models of one
+family share authors, data or recipe: as units, families count once.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations, product
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from scipy.optimize import brentq
+from scipy.stats import mannwhitneyu, rankdata
+
+from attngeo.bilinear.null_laws import Z95
+from attngeo.bilinear.rows import SCORES
+from attngeo.experiments.survey.models import registry
+
+Values = Sequence[float] | Float[np.ndarray, "_"]
+GROUPS = {"encoder": "bidirectional", "decoder": "causal"}
+KINDS = ["family", "attention", "modality", "precision", "base", "objective"]
+FEW_BITS = ("8-bit", "4-bit")  # precisions of weights that are rounded coarsely
+TOLD_BY = {"s": "symmetry", "d": "directionality", "d as in Table S3": "directionality_tables"}
+ALL, WITHOUT_FEW_BITS, TEXT_ALONE = "all", "without 8- and 4-bit weights", "text alone"
+ONLY, OBJECTIVES = "encoder-only or decoder-only", "one part, trained first on masked or on next tokens"
+
+
+@dataclass(frozen=True)
+class Separation:
+    """An AUC with two intervals of 95 %."""
+
+    auc: float
+    n_first: int
+    n_second: int
+    low: float  # if models were independent (Newcombe)
+    high: float
+    family_low: float  # if families are (bootstrap); NaN where either group has fewer than 2
+    family_high: float
+
+
+def auc(first: Values, second: Values) -> float:
+    """``Pr[x > y] + Pr[x = y] / 2`` over all pairs of x in ``first`` and y in ``second``."""
+    return float(mannwhitneyu(first, second, method="asymptotic").statistic / (len(first) * len(second)))
+
+
+def score_interval(area: float, n_first: int, n_second: int) -> tuple[float, float]:
+    """Values of AUC that lie within 1.96 standard errors of the observed one, by their own standard error.
+
+    ``V(A) = A (1 - A) (1 + N ((1 - A) / (2 - A) + A / (1 + A))) / (m n)`` with ``N = (m + n) / 2 - 1``; the ends solve
+    ``|A - area| = z sqrt(V(A))``. Unlike an interval of the form AUC +- z sd it stays within [0, 1] and does not
+    shrink to a point at complete separation. Models count as independent.
+
+    Source: Newcombe, Statistics in Medicine 25 (2006) 559-573, method 5, after Hanley and McNeil's variance.
+    """
+    half = (n_first + n_second) / 2 - 1
+
+    def distance(a: float) -> float:
+        variance = a * (1 - a) * (1 + half * ((1 - a) / (2 - a) + a / (1 + a))) / (n_first * n_second)
+        return (a - area) ** 2 - Z95**2 * variance
+
+    inside = min(max(area, 1e-12), 1 - 1e-12)  # at 0 and 1 themselves the distance is 0
+    return brentq(distance, 0, inside), brentq(distance, inside, 1)
+
+
+def family_interval(
+    first: Values, second: Values, first_families: Sequence[str], second_families: Sequence[str], draws: int = 4000
+) -> tuple[float, float]:
+    """Percentile bootstrap over families: models of one family share data and recipe, and so do their scores.
+
+    In each draw as many families as there are, of the first group alone, of the second alone, and of both, are drawn
+    with replacement and enter whole: a family of both groups with its models of both.
+    """
+    rng = np.random.default_rng(0)
+    wins = (np.sign(np.subtract.outer(first, second)) + 1) / 2  # (models, models)
+    names = np.unique([*first_families, *second_families])
+    rows, columns = (np.equal.outer(names, np.array(of)).astype(float) for of in (first_families, second_families))
+    sums = rows @ wins @ columns.T  # (families, families): pairs won between two families
+    sizes = np.outer(rows.sum(1), columns.sum(1))
+    times = np.zeros((draws, len(names)), dtype=np.int64)  # how often each family is drawn
+    in_first, in_second = rows.any(1), columns.any(1)
+    for alike in (in_first & ~in_second, in_second & ~in_first, in_first & in_second):
+        if n := int(alike.sum()):
+            times[:, alike] = rng.multinomial(n, np.full(n, 1 / n), draws)
+    areas = np.einsum("df,fg,dg->d", times, sums, times) / np.einsum("df,fg,dg->d", times, sizes, times)
+    low, high = np.quantile(areas, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def exchange_test(first: Mapping[str, float], second: Mapping[str, float], most: int = 20_000) -> tuple[float, int]:
+    """Exact two-sided test that the groups do not differ: ``Pr[|A - 1/2| >= |observed A - 1/2|]`` over all exchanges.
+
+    Where a family has a value in both groups, the two are exchanged or not; the other families are dealt anew to
+    groups of the same sizes. If the groups do not differ, every exchange is as likely as what was observed. Of more
+    than ``most`` exchanges as many are drawn.
+
+    Returns:
+        p, and the number of exchanges behind it, the observed one among them.
+    """
+    both = sorted(first.keys() & second.keys())
+    alone = [[of[name] for name in sorted(of) if name not in both] for of in (first, second)]
+    ranks = rankdata([*(of[name] for of in (first, second) for name in both), *alone[0], *alone[1]])
+    n_pairs, n_first, places, n = len(both), len(alone[0]), np.arange(sum(map(len, alone))), len(first)
+    if 2**n_pairs * math.comb(len(places), n_first) <= most:
+        every = product(product((0, 1), repeat=n_pairs), combinations(places, n_first))  # the observed first
+    else:
+        rng = np.random.default_rng(0)
+        drawn = ((rng.integers(0, 2, n_pairs), rng.permutation(places)[:n_first]) for _ in range(most - 1))
+        every = chain([(np.zeros(n_pairs), places[:n_first])], drawn)
+    # which values are in the first group, (exchanges, values): those of pairs, the others of their pairs, those without
+    chosen = np.array([[*np.equal(of, 0), *np.equal(of, 1), *np.isin(places, dealt)] for of, dealt in every])
+    areas = (chosen @ ranks - n * (n + 1) / 2) / (n * len(second))
+    return float((abs(areas - 0.5) >= abs(areas[0] - 0.5) - 1e-12).mean()), len(chosen)
+
+
+def least_told(n_first: int, n_second: int) -> float:
+    """The least AUC of groups of these sizes whose interval (`score_interval`) leaves out 1/2."""
+    if score_interval(1.0, n_first, n_second)[0] <= 0.5:
+        return 1.0
+    return float(brentq(lambda area: score_interval(area, n_first, n_second)[0] - 0.5, 0.5 + 1e-9, 1))
+
+
+def separation(
+    first: Values, second: Values, first_families: Sequence[str], second_families: Sequence[str]
+) -> Separation:
+    """AUC of two groups with both intervals."""
+    area, sizes = auc(first, second), (len(first), len(second))
+    several = min(len(set(first_families)), len(set(second_families))) > 1
+    wide = family_interval(first, second, first_families, second_families) if several else (math.nan, math.nan)
+    return Separation(area, *sizes, *score_interval(area, *sizes), *wide)
+
+
+# Families as units
+
+
+def with_kinds(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with model and part, and what the registry says of them: KINDS.
+
+    A model that the registry does not know is a family of its own, bidirectional where it is an encoder.
+    """
+    known = pd.DataFrame(registry()).rename(columns={"name": "model"})[["model", "part", *KINDS]]
+    joined = rows.merge(known, how="left", on=["model", "part"], validate="m:1")
+    by_part = joined["part"].map({**GROUPS, "cross": "cross"})
+    return joined.fillna(dict.fromkeys(KINDS, "") | {"family": joined["model"], "attention": by_part})
+
+
+def distinct(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with model and part, without weights that are among them twice: a copy of its base, trained no further."""
+    places = list(zip(rows["model"], rows["part"], strict=True))
+    here, known = set(places), {(m.name, m.part): m for m in registry()}
+    bases = {place: (m.base, m.part) for place, m in known.items() if (m.base, m.part) in here}
+    copies = {place for place, base in bases.items() if known[place].objective == known[base].objective}
+    return rows[[place not in copies for place in places]]
+
+
+def of_families(stacks: pd.DataFrame, scores: Sequence[str] = SCORES) -> pd.DataFrame:
+    """A row per family and kind of attention: means over its models of their medians over layers, by `with_kinds`."""
+    return stacks.groupby(["family", "attention"], sort=False)[list(scores)].mean().reset_index()
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Encoders against decoders, a family counting once in either group."""
+
+    separation: Separation
+    p: float  # of `exchange_test`
+    n_exchanges: int
+    least: float  # `least_told` of as many families
+
+    @property
+    def side(self) -> int:
+        """1 or -1 where the interval of AUC lies above or below 1/2, 0 where it holds it."""
+        return int(self.separation.low > 0.5) - int(self.separation.high < 0.5)
+
+    def __str__(self) -> str:
+        of = self.separation
+        return f"{of.auc:.2f} [{of.low:.2f}, {of.high:.2f}], p {self.p:.3f}"
+
+
+def compared(families: pd.DataFrame, score: str) -> Compared:
+    """AUC of ``score``, bidirectional against causal self-attention, over `of_families`."""
+    encoders, decoders = _sides(families, score)
+    separated = separation([*encoders.values()], [*decoders.values()], list(encoders), list(decoders))
+    return Compared(separated, *exchange_test(encoders, decoders), least_told(len(encoders), len(decoders)))
+
+
+def _sides(families: pd.DataFrame, score: str) -> Iterator[dict[str, float]]:
+    """Encoders and decoders: family -> score."""
+    kinds = (families[families["attention"] == kind] for kind in GROUPS.values())
+    return (side.set_index("family")[score].to_dict() for side in kinds)
+
+
+def beaten(families: pd.DataFrame, score: str) -> dict[str, int]:
+    """Encoder families that some family's decoder equals or exceeds, and by how many decoders: the pairs lost."""
+    encoders, decoders = _sides(families, score)
+    lost = {family: sum(s >= value for s in decoders.values()) for family, value in encoders.items()}
+    return {family: count for family, count in lost.items() if count}
+
+
+def choices(stacks: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The same comparison on fewer models: words for it -> stacks."""
+    fine = ~stacks["precision"].isin(FEW_BITS)
+    alone = stacks.groupby("model")["part"].transform("nunique") == 1
+    masked, following = (stacks["objective"].str.startswith(words) for words in ("masked", "next"))
+    return {
+        ALL: stacks,
+        WITHOUT_FEW_BITS: stacks[fine],
+        "without models of one layer": stacks[stacks["n_layers"] > 1],
+        ONLY: stacks[alone],
+        f"{ONLY}, {WITHOUT_FEW_BITS}": stacks[alone & fine],
+        OBJECTIVES: stacks[alone & (masked | following)],
+        TEXT_ALONE: stacks[stacks["modality"] == "text"],
+    }
+
+
+def compared_by_choice(stacks: pd.DataFrame) -> dict[str, dict[str, Compared]]:
+    """For each of the `choices` that leaves families on both sides, each of TOLD_BY: words -> words -> comparison."""
+    every = {words: of_families(chosen) for words, chosen in choices(stacks).items()}
+    return {
+        words: {formula: compared(families, score) for formula, score in TOLD_BY.items()}
+        for words, families in every.items()
+        if set(GROUPS.values()) <= set(families["attention"])
+    }
+
+
+def choices_table(stacks: pd.DataFrame) -> pd.DataFrame:
+    """Columns models, encoders, decoders (families) and, for each of TOLD_BY, AUC, interval and p as text."""
+    rows = []
+    for words, of in compared_by_choice(stacks).items():
+        sizes = of["s"].separation
+        rows.append((words, sizes.n_first, sizes.n_second, *map(str, of.values())))
+    return pd.DataFrame(rows, columns=["models", "families of encoders", "of decoders", *TOLD_BY])
+
+
+def other_answers(stacks: pd.DataFrame) -> dict[tuple[str, str], Compared]:
+    """Choices whose interval lies on another side of 1/2, or holds it, than that of all: (formula, choice) -> it."""
+    every = compared_by_choice(stacks)
+    return {
+        (formula, words): of[formula]
+        for formula in TOLD_BY
+        for words, of in every.items()
+        if of[formula].side != every[ALL][formula].side
+    }

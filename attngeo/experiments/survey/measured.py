@@ -1,0 +1,107 @@
+"""The survey's records read back: every score of a recorded model, or of its weights where they are at hand."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from attngeo.bilinear.rows import COLUMNS, SCORES, TEXT, WHOLE
+from attngeo.bilinear.scores import GAMMA
+from attngeo.checkpoints.rows import score_table
+from attngeo.experiments.survey.models import local_weights, registry
+from attngeo.experiments.survey.record import RecordError
+from attngeo.files.checkout import data
+from attngeo.inputs import cause
+
+
+def read_records(folder: Path) -> pd.DataFrame:
+    """Every finished record under ``data/survey``: the long table of all models.
+
+    Raises:
+        RecordError: there is no record, or one is damaged.
+    """
+    finished = sorted(folder.glob("*/record.json"))
+    if not finished:
+        raise RecordError(f"{folder} holds no survey record; 'attngeo survey' writes them.")
+    tables = [_table(path.with_name(name)) for path in finished for name in ("layers.csv", "heads.csv")]
+    return pd.concat(tables, ignore_index=True)
+
+
+def measured(models: list[str], gamma: float = GAMMA, folder: Path | None = None) -> pd.DataFrame:
+    """Scores for a page: of the weights themselves where they can be read, else as recorded (no models: all recorded).
+
+    The long score table with ``model`` as the registry names it, and a column ``origin``: "weights" or "record".
+
+    Raises:
+        RecordError: weights are needed, as for another gamma than the recorded one, and cannot be read.
+    """
+    table = named(read_records(folder or data("survey"))).assign(origin="record")
+    records, weights = dict(list(table.groupby("model", sort=False))), local_weights()
+    parts = []
+    for model in models or records:
+        if model in weights or model not in records:
+            table = score_table(weights.get(model, model), gamma).to_dataframe()
+            parts.append(named(table).assign(origin="weights"))
+        elif (records[model]["gamma"] == gamma).all():
+            parts.append(records[model])
+        else:
+            recorded = records[model]["gamma"].iloc[0]
+            raise RecordError(
+                f"{model} is recorded for gamma = {recorded:g}; for {gamma:g} its weights are needed:"
+                f" name the folder that holds them in ATTNGEO_WEIGHTS."
+            )
+    return pd.concat(parts, ignore_index=True)
+
+
+def named(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with ``model`` as the registry names it; a model the registry does not know keeps its own name.
+
+    Of a model that is there twice, from the Hub and from a folder under ATTNGEO_WEIGHTS, the rows from the Hub stay.
+    """
+    on_hub = {m.hub_id: m.name for m in registry() if m.hub_id}
+    held = {m.weights_folder: m.name for m in registry() if m.weights_folder}
+    twice = set(held.values()) & {on_hub[m] for m in set(table["model"]) & on_hub.keys()}
+    table = table[[held.get(m) not in twice for m in table["model"]]]
+    names = held | on_hub
+    return table.assign(model=table["model"].map(lambda m: names.get(m, m)))
+
+
+def layer_medians(layers: pd.DataFrame) -> pd.DataFrame:
+    """Median over layers and the distances to the quartiles, as Tables S2 and S3 give them, of sums over heads.
+
+    One row per model and part: n_layers and, for each score, ``<score>``, ``<score>_minus`` (median - Q1) and
+    ``<score>_plus`` (Q3 - median). Quartiles are interpolated linearly.
+    """
+    stacks = layers.groupby(["model", "part"], sort=False)
+    low, middle, high = (
+        stacks[list(SCORES)].agg(pd.Series.quantile, q=share)  # of what is scored
+        for share in (0.25, 0.5, 0.75)
+    )
+    rows = middle.join([(middle - low).add_suffix("_minus"), (high - middle).add_suffix("_plus")])
+    return rows.assign(n_layers=stacks.size()).reset_index()
+
+
+def read_quantised(folder: Path) -> pd.DataFrame:
+    """Scores of every recorded layer whose weights were rounded too: columns as in ``layers.csv``, and scheme.
+
+    Models are named as in the registry.
+
+    Raises:
+        RecordError: none is recorded, or one is damaged.
+    """
+    tables = [_table(path, "scheme") for path in sorted(folder.glob("*/quantised.csv"))]
+    if not tables:
+        raise RecordError(f"{folder} holds no record of rounded weights; 'attngeo survey --quantise' writes them.")
+    return named(pd.concat(tables, ignore_index=True))
+
+
+def _table(path: Path, *more: str) -> pd.DataFrame:
+    """A table as `attngeo.experiments.survey.record` writes it: a text that is empty is no missing number."""
+    columns = (*more, *COLUMNS)
+    kinds = dict.fromkeys(columns, "float64") | dict.fromkeys(WHOLE, "int64") | dict.fromkeys((*more, *TEXT), str)
+    try:
+        table = pd.read_csv(path, dtype=kinds, keep_default_na=False)
+        if odd := sorted({*columns} ^ {*table.columns}):
+            raise ValueError(f"a column is missing, or one too many: {odd[0]}")
+    except (OSError, ValueError, OverflowError) as error:
+        raise RecordError(f"The survey record {path} cannot be read ({cause(error)}); survey it again.") from None
+    return table

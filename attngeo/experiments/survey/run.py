@@ -1,0 +1,126 @@
+"""A survey of many models: which ones, and a loop over them, here or on workers."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from attngeo.checkpoints.architectures import ARCHITECTURES, BUILT_IN
+from attngeo.checkpoints.architectures.entry import Entry
+from attngeo.checkpoints.repositories import named_on_the_hub
+from attngeo.errors import AttngeoError, CheckpointError, ParameterError
+from attngeo.experiments.survey.models import group, local_weights, registry
+from attngeo.experiments.survey.record import Model, OnLayer, record_folder, survey_model
+from attngeo.experiments.workers import spread
+from attngeo.inputs import local_path
+
+
+def chosen_models(models: tuple[str, ...] = (), label: str = "") -> list[Model]:
+    """The models asked for: names or Hub ids of the registry, paths, other Hub ids, or a group of the registry.
+
+    Without either, these are all checkpoints in the folder that ATTNGEO_WEIGHTS names. Weights that lie there are
+    preferred to the Hub's.
+
+    Raises:
+        ParameterError: no such group, or the records of two models would lie in one folder.
+        CheckpointError: nothing is named, and ATTNGEO_WEIGHTS names no checkpoints.
+    """
+    if not models and not label:
+        weights = os.environ.get("ATTNGEO_WEIGHTS")
+        if not weights:
+            raise CheckpointError("no model is named and ATTNGEO_WEIGHTS is not set; name models or that folder.")
+        folders = sorted(path.parent for path in Path(weights).glob("*/config.json"))
+        if not folders:
+            raise CheckpointError(f"ATTNGEO_WEIGHTS names {weights}, which holds no checkpoint (no */config.json).")
+        return _each_once([Model(folder.name, str(folder)) for folder in folders])
+    known = {m.name: m for m in registry()} | {m.hub_id: m for m in registry() if m.hub_id}
+    local = local_weights()
+    asked = []
+    for word in (*models, *(group(label) if label else ())):
+        if local_path(word).exists():
+            asked.append(Model(word, word))
+        elif row := known.get(word):
+            source = local.get(row.name, row.hub_id)
+            asked.append(Model(row.name, source or row.weights_folder, row.revision, elsewhere=not source))
+        elif (named := named_on_the_hub(word)) and not named.subfolder:  # open_checkpoint reads or refuses subfolders
+            asked.append(Model(word, named.id, named.revision or ""))
+        else:
+            asked.append(Model(word, word))
+    return _each_once(asked)
+
+
+def require_registered(asked: list[Model], folder: Path) -> None:
+    """Refuse to record other models than those of the register in the checkout's ``folder``.
+
+    Raises:
+        ParameterError: one of them is not in the register.
+    """
+    known = {os.path.realpath(path) for path in local_weights().values()} | {model.hub_id for model in registry()}
+    for model in asked:
+        if not model.elsewhere and _place(replace(model, revision="")) not in known:
+            raise ParameterError(
+                f"{model.name} is no model of the register, and {folder} holds only records of those models; name"
+                " a folder for its record with -o."
+            )
+
+
+def _each_once(models: list[Model]) -> list[Model]:
+    """The models without repetitions, refused if two of them would share a record."""
+    by_record: dict[Path, Model] = {}
+    for model in models:
+        target = record_folder(model.source, Path())
+        first = by_record.setdefault(target, model)
+        if _place(first) != _place(model):
+            raise ParameterError(
+                f"{first.source} and {model.source} would both be recorded under the name {target}; survey them one at"
+                f" a time, each with a folder of its own behind -o."
+            )
+    return list(by_record.values())
+
+
+def _place(model: Model) -> str:
+    """Where the weights of a model are: a path without links, or ID@REVISION on the Hub."""
+    path = local_path(model.source)
+    return os.path.realpath(path) if path.exists() else f"{model.source}@{model.revision}".removesuffix("@")
+
+
+def survey(
+    asked: list[Model],
+    folder: Path,
+    gamma: float,
+    quantise: bool = False,
+    on_layer: OnLayer = lambda checkpoint, done: None,
+    workers: int = 0,
+    scheduler: str = "",
+) -> Iterator[tuple[Model, Path | AttngeoError]]:
+    """Record the models, and yield each with the folder of its record, or with the error that prevented the record.
+
+    They are scored one after the other, or on ``workers`` or the workers of a ``scheduler``
+    (`attngeo.experiments.workers.spread`), on which ``on_layer`` is not called.
+    """
+    work: Callable[..., Path] = partial(_survey_one, on_layer=on_layer)
+    if workers or scheduler:
+        folder = folder.resolve()  # a worker may run in another folder
+        registered = {name: entry for name, entry in ARCHITECTURES.items() if name not in BUILT_IN}
+        work = partial(_survey_registered, registered)
+    by_key = {f"{record_folder(model.source, folder)} {gamma} {quantise}": model for model in asked}
+    calls = {key: (model, folder, gamma, quantise) for key, model in by_key.items()}
+    for key, outcome in spread(work, calls, workers, scheduler):
+        yield by_key[key], outcome
+
+
+def _survey_registered(registered: Mapping[str, Entry], *arguments) -> Path:
+    """`_survey_one` in a worker, which must learn of the architectures that were registered in this process."""
+    ARCHITECTURES.update(registered)
+    return _survey_one(*arguments)
+
+
+def _survey_one(*arguments, **options) -> Path:
+    """`survey_model`, with every other exception as a CheckpointError, so that the other models are still surveyed."""
+    try:
+        return survey_model(*arguments, **options)
+    except AttngeoError:
+        raise
+    except Exception as error:  # a reader or the network can raise anything
+        raise CheckpointError(f"{arguments[0].name} failed with {type(error).__name__}: {error}") from error

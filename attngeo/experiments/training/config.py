@@ -1,0 +1,209 @@
+"""Everything that determines a training run, flat, with the paper's settings (Appendix S2.3) as defaults."""
+
+from dataclasses import asdict, dataclass, fields
+from enum import EnumMeta
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import msgspec
+from msgspec import Meta
+
+from attngeo.choices import (
+    PRESETS,
+    SYMMETRY,
+    Constraint,
+    Initialisation,
+    Positions,
+    PositionTable,
+    Shape,
+    Text,
+    TrainingObjective,
+    Values,
+)
+from attngeo.errors import ParameterError
+from attngeo.experiments.training.corpora.registry import NAMES
+from attngeo.inputs import Setting, checked, read_yaml
+
+
+def _names(kind: EnumMeta) -> Any:
+    return Literal[tuple(one.value for one in kind)]
+
+
+Size = Annotated[int, Meta(ge=1, le=2**20)]
+Count = Annotated[int, Meta(ge=1, le=10**9)]
+Every = Annotated[int, Meta(ge=0, le=10**9)]
+Rate = Annotated[float, Meta(ge=0, le=10)]
+Share = Annotated[float, Meta(gt=0, lt=1)]
+Part = Annotated[float, Meta(ge=0, le=1)]
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """A training run. Equal configurations on equal text give equal curves.
+
+    A field that is added needs an entry in `attngeo.experiments.runs.record.IN_FORCE`: what was in force before it
+    existed.
+
+    Raises:
+        ParameterError: a value is refused, or two contradict each other.
+    """
+
+    objective: Annotated[_names(TrainingObjective), "what is predicted"] = "mlm"
+    init: Annotated[_names(Initialisation), "initialisation of queries and keys, some of values, too"] = "random"
+    corpus: Annotated[str, f"text: {', '.join(NAMES)}, or a file or folder"] = "embedded"
+    text: Annotated[_names(Text), "spelling; spaced puts a space between all characters"] = "plain"
+    max_characters: Annotated[Annotated[int, Meta(ge=1)] | None, "characters of the corpus to use"] = None
+    tokenizer: Annotated[str, "trained (on the corpus), a tokenizer.json, or a Hub id"] = "trained"
+    vocab_size: Annotated[int, Meta(ge=6, le=2**20), "most tokens of a trained tokenizer"] = 30522
+    held_out: Annotated[float, Meta(gt=0, le=0.5), "share of the text kept apart, by document"] = 0.05
+
+    layers: Annotated[Size, "layers"] = 4
+    d_model: Annotated[Size, "width of the embedding"] = 256
+    heads: Annotated[Size, "attention heads per layer; divides the width"] = 4
+    d_ff: Annotated[Size | None, "width of the feed-forward layers; default 4 times d-model"] = None
+    dropout: Annotated[float, Meta(ge=0, lt=1), "dropout of hidden states and of attention"] = 0.1
+    positions: Annotated[_names(Positions), "how the model knows positions"] = "learned"
+    position_table: Annotated[_names(PositionTable), "table of position embeddings: trained, or frozen waves"] = (
+        "trained"
+    )
+    window_near: Annotated[Every, "nearest place to the left that a decoder attends to; 0 is its own"] = 0
+    window_far: Annotated[Every | None, "farthest place to the left that a decoder attends to; default all"] = None
+    values: Annotated[_names(Values), "value-output maps: trained, or frozen and of that symmetry"] = "trained"
+    logit_scale: Annotated[float, Meta(gt=0, le=1e3), "factor of the attention logits"] = 1.0
+
+    steps: Annotated[Count, "updates"] = 200_000
+    batch_size: Annotated[Size, "blocks per update, over all devices"] = 256
+    micro_batch: Annotated[Size | None, "blocks per device held at a time; default all of the device's"] = None
+    block_size: Annotated[int, Meta(ge=2, le=2**20), "tokens per block"] = 512
+    lr: Annotated[Rate, "largest learning rate"] = 5e-5
+    warmup: Annotated[Every | None, "steps until the largest rate; default 200, or a tenth of fewer than 2,000"] = None
+    weight_decay: Annotated[Rate, "weight decay of AdamW"] = 0.01
+    mask_rate: Annotated[Share, "share of tokens that are masked"] = 0.15
+    hidden_share: Annotated[Part, "share of the masked tokens that are shown as the mask token"] = 0.8
+    random_share: Annotated[Part, "share of the masked tokens that are shown as a random token; the rest stays"] = 0.1
+    read_left: Annotated[Every, "places to the left of a masked token at which an encoder predicts it"] = 0
+    noise_right: Annotated[Part, "share of the tokens to the right of the one masked token that are random"] = 0.0
+    constraint: Annotated[_names(Constraint), "loss added to pull W_qk (Eqs. S147, S148)"] = "none"
+    gamma: Annotated[float, Meta(ge=0, le=1e9), "weight of the constraint (Eq. S146)"] = 0.0
+    seed: Annotated[int, Meta(ge=0, le=2**31 - 1), "seed of every random draw"] = 0
+
+    record_every: Annotated[Count, "steps between records of loss and scores"] = 50
+    evaluate_every: Annotated[Count, "steps between measurements of the held-out loss"] = 200
+    held_out_blocks: Annotated[Count, "blocks of the held-out loss, at most"] = 256
+    picture_every: Annotated[Every, "steps between pictures of W_qk; 0 for the first and last step alone"] = 0
+    checkpoint_every: Annotated[
+        Every, "steps between checkpoints, 0 for none; of the command at most a tenth of the run"
+    ] = 1000
+    keep_checkpoints: Annotated[bool, "keep all checkpoints, which attngeo diff compares; else the last two"] = False
+
+    device: Annotated[Literal["auto", "cpu", "cuda"], "where to compute"] = "auto"
+    precision: Annotated[Literal["auto", "fp32", "bf16"], "number format; auto takes bf16 where the hardware can"] = (
+        "auto"
+    )
+    compile: Annotated[bool, "compile the model first; pays off in long runs with large vocabularies"] = False
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            value = getattr(self, f.name)
+            checked(value, f.type, partial(_refusal, f.name, value))
+        if self.warmup_steps >= self.steps:
+            raise ParameterError(
+                f"warmup is {self.warmup_steps} of {self.steps} steps; it must be shorter than the run."
+            )
+        if self.micro_batch and self.batch_size % self.micro_batch:
+            raise ParameterError(f"micro_batch {self.micro_batch} does not divide batch_size {self.batch_size}.")
+        if (self.gamma > 0) != (self.constraint != "none"):
+            raise ParameterError(
+                f"constraint is {self.constraint} and gamma, its weight, {self.gamma:g}; set both or neither."
+            )
+        pole = {"symmetric": -1.0, "skew": 1.0}.get(self.constraint, 0.0)
+        if SYMMETRY.get(Initialisation(self.init)) == pole:
+            raise ParameterError(
+                f"init {self.init} starts where the {self.constraint} constraint is infinite (Eqs. S147, S148);"
+                " choose another init."
+            )
+        if self.positions == Positions.ROTARY and self.d_model // self.heads % 2:
+            raise ParameterError(
+                f"positions rotary turn pairs of coordinates, but heads are {self.d_model // self.heads} wide; change"
+                " heads or d_model so that their width is even."
+            )
+        if self.hidden_share + self.random_share > 1:
+            raise ParameterError(
+                f"hidden_share {self.hidden_share:g} and random_share {self.random_share:g} exceed 1 together; they are"
+                " shares of the same tokens."
+            )
+        changed = ("hidden_share", "random_share", "read_left", "noise_right")
+        if self.objective != TrainingObjective.MLM:
+            self._require_defaults(changed, "masked modelling (objective mlm)")
+        if self.positions != Positions.LEARNED:
+            self._require_defaults(("position_table",), "models with a table of position embeddings")
+        if self.objective == TrainingObjective.MLM:
+            self._require_defaults(("window_near", "window_far"), "decoders (objective clm)")
+        if self.window_far is not None and self.window_far < self.window_near:
+            raise ParameterError(
+                f"window_far is {self.window_far} and window_near {self.window_near}; the farthest place that a decoder"
+                " sees cannot be nearer than the nearest one."
+            )
+        self.shape(self.vocab_size)
+
+    def _require_defaults(self, names: tuple[str, ...], only: str) -> None:
+        for name in names:
+            if getattr(self, name) != DEFAULTS[name]:
+                raise ParameterError(f"{name} is {getattr(self, name)}, but it is a setting of {only} alone.")
+
+    @property
+    def warmup_steps(self) -> int:
+        """Steps until the largest learning rate."""
+        return min(200, self.steps // 10) if self.warmup is None else self.warmup
+
+    def shape(self, vocab_size: int) -> Shape:
+        """The model's size, for a vocabulary of that many tokens."""
+        d_ff, longest = self.d_ff or 4 * self.d_model, max(512, self.block_size)
+        return Shape(self.layers, self.d_model, self.heads, d_ff, longest, self.dropout, vocab_size)
+
+
+DEFAULTS = {f.name: f.default for f in fields(TrainingConfig)}
+
+
+def configure(values: dict[str, Any]) -> TrainingConfig:
+    """A configuration from names and values; ``preset`` may be among them, and the others go before it.
+
+    Raises:
+        ParameterError: a name or the preset is unknown, or a value is refused.
+    """
+    values = {key.replace("-", "_"): value for key, value in values.items()}
+    if (preset := values.pop("preset", None)) is not None:
+        if preset not in PRESETS:
+            raise ParameterError(f"preset {preset!r} is unknown; take one of {', '.join(PRESETS)}.")
+        values = {key: value for key, value in asdict(PRESETS[preset]).items() if key in DEFAULTS} | values
+    if unknown := sorted(set(values) - set(DEFAULTS)):
+        raise ParameterError(f"{unknown[0]!r} is no setting of a training run; known are {', '.join(DEFAULTS)}.")
+    try:
+        return msgspec.convert(values, TrainingConfig, strict=False)  # YAML 1.1 reads 5e-5 as text
+    except msgspec.ValidationError as error:
+        why, _, name = str(error).rstrip("`").partition(" - at `$.")
+        if not name:
+            raise ParameterError(why) from error
+        raise _refusal(name, values[name], why) from error
+
+
+def _refusal(name: str, value: Any, why: str) -> ParameterError:
+    kind = get_args(TrainingConfig.__annotations__[name])[0]
+    why = f"it must be one of {', '.join(get_args(kind))}" if get_origin(kind) is Literal else why
+    return ParameterError(
+        f"{name} is {f'{value!r}'[:80]}: {why.replace('Expected', 'it must be')}; see attngeo train --help."
+    )
+
+
+def read_values(path: Path) -> dict[str, Any]:
+    """Names and values from a YAML file.
+
+    Raises:
+        ParameterError: the file cannot be read, or is not a mapping.
+    """
+
+    def refuse(why: str) -> ParameterError:
+        return ParameterError(f"{path} must hold settings, one 'name: value' per line ({why}).")
+
+    return read_yaml(Path(path), dict[str, Setting], refuse)

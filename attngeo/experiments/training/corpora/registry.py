@@ -1,0 +1,139 @@
+"""A corpus by its name or its path; named ones of the Hugging Face Hub are read as a stream through `datasets`.
+
+The paper's data sets were loaded by scripts, which `datasets` no longer runs; each entry names what holds the same or
+the nearest text today.
+"""
+
+import ast
+import hashlib
+import json
+import os
+import platform
+import re
+import sysconfig
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from attngeo.experiments.training.corpora.documents import Corpus, CorpusError, limited, local_corpus
+from attngeo.inputs import cause, local_path, read_yaml
+
+EMBEDDED = "embedded"
+SHORTEST = 200  # characters of a document of it; shorter docstrings say little
+SKIPPED = {"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "turtledemo", "pydoc_data"}
+MAX_CHARACTERS = 1_000_000_000  # default: what one corpus may take, about 0.5 GB of tokens on disk
+SHUFFLE_BUFFER = 10_000  # documents
+
+
+@dataclass(frozen=True)
+class HubCorpus:
+    """Where a corpus lives on the Hub today, and how it differs from the paper's (Appendix S2.2)."""
+
+    path: str
+    column: str
+    remark: str
+    config: str | None = None
+    data_files: str | None = None  # the file that holds the text, where the repository has others too
+    listing: str = ""  # a file of the repository that lists shards kept elsewhere, one per line
+    shards: str = ""  # address of a shard, with {line} for the line of the listing
+
+
+KNOWN = read_yaml(Path(__file__).with_name("hub.yml"), dict[str, HubCorpus], CorpusError)
+NAMES = (EMBEDDED, *KNOWN)
+
+
+def open_corpus(name: str, max_characters: int | None = None) -> Corpus:
+    """Documents of a named corpus, a local file or a folder.
+
+    Args:
+        name: "embedded" (no network), "wikipedia", "jigsaw", "redpajama" (streams of the Hub, shuffled with a fixed
+            seed), or a path, where environment variables are replaced: ``$ATTNGEO_CORPORA/wikipedia``.
+        max_characters: stop after that many. Default: 1,000,000,000 of the Hub's, all of the others.
+
+    Raises:
+        CorpusError: neither a name nor a path, unreadable, or empty; `datasets` is missing, or the Hub refuses.
+    """
+    if name == EMBEDDED:
+        return _embedded_corpus(max_characters)
+    if name in KNOWN:
+        return _hub_corpus(name, KNOWN[name], max_characters or MAX_CHARACTERS)
+    path = local_path(os.path.expandvars(name), CorpusError)
+    if not name.strip() or not path.exists():
+        raise CorpusError(f"corpus {name!r} is unknown; name one of {', '.join(NAMES)}, or a file or folder of text.")
+    return local_corpus(path.resolve(), max_characters)
+
+
+def _embedded_corpus(max_characters: int | None = None) -> Corpus:
+    """Documentation of Python: the topics of the language reference, then of each module the docstrings; no network.
+
+    About two million characters, which follow from the version of Python; the digest is that of the text.
+    """
+    documents = tuple(limited(_python_documents(), max_characters))
+    digest = hashlib.sha256("\0".join(documents).encode("utf-8", "surrogatepass"))
+    source = {"package": "python", "version": platform.python_version()}
+    return Corpus(EMBEDDED, digest.hexdigest(), lambda: iter(documents), (source,))
+
+
+def _python_documents() -> Iterator[str]:
+    from pydoc_data import topics
+
+    yield from (text for _, text in sorted(topics.topics.items()))
+    folder = Path(sysconfig.get_path("stdlib"))
+    files = (file for file in folder.rglob("*.py") if not SKIPPED & set(file.relative_to(folder).parts))
+    for file in sorted(files, key=lambda file: file.relative_to(folder).as_posix()):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of other people's source
+                tree = ast.parse(file.read_bytes())
+        except (OSError, SyntaxError, ValueError):
+            continue
+        documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+        texts = (ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, documented))
+        document = "\n".join(text for text in texts if text)
+        if len(document) >= SHORTEST:
+            yield re.sub(r"\n\s*\n", "\n", document)
+
+
+def _hub_corpus(name: str, known: HubCorpus, limit: int) -> Corpus:
+    with _refusing(name, known):
+        from huggingface_hub import HfApi
+
+        revision = HfApi().dataset_info(known.path).sha or "main"  # what is served now, to read the same again
+    source = {"hub": known.path, "config": known.config or "", "revision": revision, "remark": known.remark}
+    key = json.dumps([known.path, known.config, known.data_files, known.listing, revision, limit])
+
+    def documents() -> Iterator[str]:
+        with _refusing(name, known):
+            from datasets import load_dataset
+
+            if known.listing:
+                from huggingface_hub import hf_hub_download
+
+                listing = Path(hf_hub_download(known.path, known.listing, repo_type="dataset", revision=revision))
+                urls = [
+                    known.shards.format(line=line.strip()) for line in listing.read_text("utf-8").split("\n") if line
+                ]
+                place, options = ("json",), {"data_files": urls}
+            else:
+                place, options = (known.path, known.config), {"revision": revision}
+                options |= {"data_files": known.data_files} if known.data_files else {}
+            rows = load_dataset(*place, split="train", streaming=True, **options)
+            rows = rows.shuffle(seed=0, buffer_size=SHUFFLE_BUFFER)
+            yield from limited((str(row[known.column] or "") for row in rows), limit)
+
+    return Corpus(name, hashlib.sha256(key.encode()).hexdigest(), documents, (source,))
+
+
+@contextmanager
+def _refusing(name: str, known: HubCorpus) -> Iterator[None]:
+    """Turns whatever the network, a proxy, the Hub or `datasets` raises into one sentence."""
+    try:
+        yield
+    except Exception as error:
+        reason = f"it has no column {error}" if isinstance(error, KeyError) else cause(error)
+        raise CorpusError(
+            f"corpus {name} ({known.path} on the Hugging Face Hub) cannot be read ({reason}); check the network and the"
+            " packages of 'attngeo[train]', or give a local file or folder."
+        ) from error

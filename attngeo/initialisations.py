@@ -1,0 +1,223 @@
+"""How queries and keys start: the paper's initialisations, what its released code did, and controls.
+
+Notation: ``W_q,h``, ``W_k,h`` are (d, d_head); ``torch.nn.Linear`` holds the transposes of all heads, one below the
+other. Keys are tied to queries head by head: ``W_k,h = W_q,h S_h``, with S_h the identity, symmetric, or
+skew-symmetric, and orthogonal, so that the keys keep the scale and the singular values of the queries. Appendix S2.1
+has one d x d matrix S for all heads, which makes their sum skew-symmetric and the heads not.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.scores import score_heads
+from attngeo.checkpoints.architectures.entry import Part
+from attngeo.checkpoints.models import open_model
+from attngeo.checkpoints.quantised import FLOAT8
+from attngeo.choices import SYMMETRY, Initialisation, Values
+from attngeo.errors import AttngeoError, ParameterError
+
+Attention = Any  # transformers' BertAttention, whose `.self` has the linear maps `query`, `key`, `value`
+
+MIMETIC_QK = (0.7, 0.7)  # weights of noise and identity in W_q W_k^T (Trockman & Kolter 2023)
+MIMETIC_VO = (0.4, -0.4)  # in W_v W_o
+
+
+class InitialisationError(AttngeoError):
+    """A model's weights are not what its initialisation promises."""
+
+
+def _reflection(d_head: int, generator: torch.Generator) -> Tensor:
+    """``S = S^T``, half of its eigenvalues -1 and the others 1: W_qk,h is symmetric and indefinite."""
+    signs = torch.ones(d_head, dtype=torch.float64)
+    signs[1::2] = -1
+    return _turned(torch.diag(signs), generator)
+
+
+def _rotation(d_head: int, generator: torch.Generator) -> Tensor:
+    """``S = -S^T``: W_qk,h is skew-symmetric. An odd width leaves one direction out and enlarges the others."""
+    if d_head == 1:
+        raise ParameterError("heads of width 1 cannot be skew; use fewer heads or a larger d_model.")
+    blocks = [torch.tensor([[0.0, 1.0], [-1.0, 0.0]])] * (d_head // 2) + [torch.zeros(1, 1)] * (d_head % 2)
+    turn = torch.block_diag(*blocks).double() * math.sqrt(d_head / (d_head - d_head % 2))
+    return _turned(turn, generator).T
+
+
+def _turned(middle: Float[Tensor, "n n"], generator: torch.Generator) -> Float[Tensor, "n n"]:
+    """``Q middle Q^T`` with Q orthogonal, drawn uniformly (Haar)."""
+    n = len(middle)
+    q, r = torch.linalg.qr(torch.randn(n, n, dtype=torch.float64, generator=generator))
+    q = q * r.diagonal().sign()
+    return q @ middle @ q.T
+
+
+# (d_head, generator) -> S of one head, (d_head, d_head), on the CPU
+Mixer = Callable[[int, torch.Generator], Tensor]
+MIXERS: dict[Initialisation, Mixer] = {
+    Initialisation.SYMMETRIC: lambda d_head, generator: torch.eye(d_head, dtype=torch.float64),
+    Initialisation.SYMMETRIC_INDEFINITE: _reflection,
+    Initialisation.SKEW: _rotation,
+}
+
+
+def _tie(
+    wq: Float[Tensor, "heads d d_head"],
+    wk: Float[Tensor, "kv_heads d d_head"],
+    mixer: Mixer,
+    generator: torch.Generator,
+) -> None:
+    """``W_k,h = W_q,h S_h`` for every head, in place.
+
+    Where query heads share a key head, the first of them gives it and the others follow from it, ``W_q,h = W_k,g S_h``:
+    then queries are written too. With the identity they are then equal to one another.
+    """
+    group = len(wq) // len(wk)
+    for h in range(len(wq)):
+        source, target = (wk[h // group], wq[h]) if h % group else (wq[h], wk[h // group])
+        target.copy_(source.cpu().double() @ mixer(wq.shape[-1], generator))
+
+
+@torch.no_grad()
+def initialise_bert(
+    model: nn.Module, layers: list[Attention], initialisation: Initialisation, seed: int, std: float
+) -> None:
+    """Give a BERT of standard deviation ``std``, whose attention modules are ``layers``, its initialisation.
+
+    Weights that an initialisation does not name stay as they are: so runs of one seed differ in nothing else.
+
+    Raises:
+        InitialisationError: the result does not have the promised symmetry.
+        ParameterError: heads of width 1 cannot be skew.
+
+    Source: paper, Appendix S2.1; released code (``released``); Trockman and Kolter 2023 (``mimetic``).
+    """
+    generator = torch.Generator().manual_seed(seed)
+    for layer in layers:
+        query, key, value = layer.self.query, layer.self.key, layer.self.value
+        match initialisation:
+            case Initialisation.RELEASED | Initialisation.DEFAULT_LINEAR:
+                bound = 1 / math.sqrt(query.in_features)
+                for linear in (query, key, value):  # in the released code's order
+                    for parameter in (linear.weight, linear.bias):
+                        parameter.uniform_(-bound, bound, generator=generator)
+            case Initialisation.MIMETIC:
+                _mimetic(layer, generator)
+            case Initialisation.SCALED | Initialisation.SCALED_SYMMETRIC:
+                _scale(query, std)
+                _scale(key, std)
+            case Initialisation.SCALED_VALUES:
+                _scale(value, std)
+    if initialisation in SYMMETRY:  # the released code's biases stay apart
+        initialise(model, initialisation if initialisation in MIXERS else Initialisation.SYMMETRIC, seed)
+
+
+@torch.no_grad()
+def freeze_values(layers: list[Attention], values: Values, seed: int) -> None:
+    """Exempt W_v and W_o from training, their product ``W_v,h W_o,h`` made symmetric or skew-symmetric if asked for."""
+    if values is Values.TRAINED:
+        return
+    generator = torch.Generator().manual_seed(seed)
+    for layer in layers:
+        value, output, width = layer.self.value, layer.output.dense, layer.self.attention_head_size
+        wv = value.weight.unflatten(0, (-1, width)).transpose(1, 2)  # views, (heads, d, d_head)
+        wo = output.weight.unflatten(1, (-1, width)).transpose(0, 1)
+        if values is not Values.FROZEN:
+            _tie(wv, wo, _reflection if values is Values.FROZEN_SYMMETRIC else _rotation, generator)
+        for linear in (value, output):
+            linear.requires_grad_(False)
+
+
+def _mimetic(layer: Attention, generator: torch.Generator) -> None:
+    d, d_head = layer.self.query.in_features, layer.self.attention_head_size
+    for h in range(layer.self.num_attention_heads):
+        rows = slice(h * d_head, (h + 1) * d_head)
+        left, right = _split(*MIMETIC_QK, d, d_head, generator)
+        layer.self.query.weight[rows], layer.self.key.weight[rows] = left.T, right.T
+    left, right = _split(*MIMETIC_VO, d, d, generator)
+    # o = x W_v W_o with W_v = value.weight.T, W_o = dense.weight.T
+    layer.self.value.weight.copy_(left.T)
+    layer.output.dense.weight.copy_(right)
+
+
+def _scale(linear: nn.Linear, std: float) -> None:
+    """To 1 / sqrt(3 d), the standard deviation of the weights of a new ``torch.nn.Linear``."""
+    linear.weight.mul_(1 / math.sqrt(3 * linear.in_features) / std)
+
+
+def _split(noise: float, identity: float, d: int, rank: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Factors (d, rank) of the best approximation of that rank to ``noise Z + identity I``, Z_ij from N(0, 1/d)."""
+    z = torch.randn(d, d, dtype=torch.float64, generator=generator) / math.sqrt(d)
+    u, s, vh = torch.linalg.svd(noise * z + identity * torch.eye(d, dtype=torch.float64))
+    root = s[:rank].sqrt()
+    return u[:, :rank] * root, vh[:rank].T * root
+
+
+@torch.no_grad()
+def initialise(
+    model: nn.Module,
+    initialisation: Initialisation | str,
+    seed: int = 0,
+    part: Part | None = None,
+    config: Mapping | Any = None,
+) -> None:
+    """Start every head's keys as its queries, free to part: ``W_k,h = W_q,h S_h``, so that s = 1, or -1 if skew.
+
+    ``symmetric``: S_h = I. ``symmetric-indefinite``: S_h symmetric and orthogonal. ``skew``: S_h skew-symmetric and
+    orthogonal. ``random`` leaves the weights as they are. All else in the model, biases included, stays as it is. Where
+    query heads share a key head, all but the first of them are written too; under ``symmetric`` they start equal.
+
+    Args:
+        model: any that `attngeo.open_model` takes.
+        initialisation: which of the four.
+        seed: of the draws of S_h.
+        part: "encoder" or "decoder", to leave the others as they are; all self-attention unless given.
+        config: as for `attngeo.open_model`.
+
+    Raises:
+        CheckpointError: the model cannot be opened.
+        ParameterError: another initialisation, cross-attention that no ``part`` leaves out, weights in 8 bits, or skew
+            heads of width 1.
+        InitialisationError: a head does not have the symmetry that was asked for; queries that are zero have none.
+
+    Source: paper, Appendix S2.1.
+    """
+    if initialisation not in (Initialisation.RANDOM, *MIXERS):
+        asked, known = getattr(initialisation, "value", initialisation), ", ".join(kind.value for kind in MIXERS)
+        raise ParameterError(f"initialise knows no {asked!r}; there are random, {known}.")
+    opened = open_model(model, config)
+    plans = [plan for plan in opened.plans if part in (None, plan.part)]
+    if not plans:
+        there = ", ".join(dict.fromkeys(plan.part for plan in opened.plans))
+        raise ParameterError(f"{opened.name} has no part {part!r}; it has {there}.")
+    for plan in plans:
+        if plan.part == "cross":
+            raise ParameterError(
+                f"{plan.module} of {opened.name} is cross-attention, whose queries and keys come from different"
+                f" sequences and cannot be tied; name the part to start: part='encoder' or part='decoder'."
+            )
+        if opened.adapter is not None:
+            raise ParameterError(f"{opened.name} has an adapter on its weights; initialise the model, then add it.")
+        if opened.writable(plan)[plan.query].dtype in FLOAT8:
+            raise ParameterError(f"{plan.query} is stored in 8 bits and cannot be written; load it in a wider type.")
+    if initialisation == Initialisation.RANDOM:
+        return
+    kind = Initialisation(initialisation)
+    generator = torch.Generator().manual_seed(seed)
+    for plan in plans:
+        form = opened.read(plan).form
+        wq, wk = form.wq.clone(), form.wk.clone()
+        _tie(wq, wk, MIXERS[kind], generator)
+        plan.store(BilinearForm(wq, wk), opened.writable(plan))
+        # entries rounded to a type of unit roundoff u change s by less than 16 u^2; 1e-5 where that is nothing
+        slack = max(1e-5, 16 * torch.finfo(form.wq.dtype).eps ** 2)
+        for h, s in enumerate(score_heads(opened.read(plan).form).symmetry.tolist()):
+            if not abs(s - SYMMETRY[kind]) <= slack:  # NaN where queries are zero
+                raise InitialisationError(
+                    f"head {h} of {plan.module} has symmetry {s:.4g} after initialisation and should have"
+                    f" {SYMMETRY[kind]:.4g}; give its queries random weights first."
+                )

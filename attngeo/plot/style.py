@@ -1,0 +1,164 @@
+"""House style: sizes, colours, and the figure that carries its caption and alternative text."""
+
+import io
+import pickle
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from cycler import cycler
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
+
+from attngeo.errors import ParameterError
+from attngeo.files.atomic import atomic_path
+from attngeo.plot import METADATA_KEY, NARROW_SVG
+from attngeo.plot.typeset import typeset
+
+# Okabe and Ito's colours, told apart with every common colour vision, without their yellow (too light on white).
+ENCODER = "#0072B2"  # blue
+DECODER = "#D55E00"  # vermilion
+CROSS = "#009E73"  # green: cross attention, or a third kind
+NEUTRAL = "#595959"  # reference lines, chance levels; contrast 7:1 on white
+PALETTE = (ENCODER, DECODER, CROSS, "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+PART_COLOURS = {"encoder": ENCODER, "decoder": DECODER, "cross": CROSS}
+DIVERGING = "RdBu_r"  # signed values, white at zero: give vmin = -vmax
+ALT_WORDS = 60
+NARROW = 3.4  # inches, the width of a figure on a phone at its own size
+LETTERS = 38  # of a line of its labels
+LINE = 0.17  # inches, its height
+TICK_LETTERS = 15  # of a line of words beside its panel
+SEQUENTIAL = "cividis"  # values of one sign
+
+_STYLE = mpl.rc_params_from_file(Path(__file__).with_name("house.mplstyle"), use_default_template=False)
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """The settings of matplotlib for the book, for the length of a ``with`` block or, as a decorator, of a function."""
+    state = np.random.get_state()
+    np.random.seed(0)  # from which seaborn draws the jitter of points
+    with mpl.rc_context():
+        mpl.rcParams.update(mpl.rcParamsDefault | {"backend": mpl.rcParams["backend"]} | _STYLE)
+        mpl.rcParams.update({"axes.prop_cycle": cycler(color=PALETTE), "image.cmap": SEQUENTIAL})
+        try:
+            yield
+        finally:
+            np.random.set_state(state)
+
+
+def new_figure(
+    width: int | float = 6.4, height: int | float = 3.6, rows: int = 1, columns: int = 1, **options
+) -> tuple[Figure, Axes | np.ndarray]:
+    """A figure in the house style, apart from pyplot, which keeps figures in global state, and its panels.
+
+    A width of 6.4 inches fills the text column of the book, 9 is the most. Options are those of
+    `matplotlib.figure.Figure.subplots`, such as ``sharey=True`` or ``squeeze=False``.
+    """
+    with house_style():
+        figure = Figure(figsize=(width, height))
+        return figure, figure.subplots(rows, columns, **options)
+
+
+def one_column(figure: Figure) -> Figure:
+    """A copy for narrow screens, its panels one below the other and as high as before."""
+    copy = pickle.loads(pickle.dumps(figure))  # it cannot be copied otherwise
+    panels = {axes: axes.get_subplotspec() for axes in copy.axes if axes.get_subplotspec() is not None}
+    places = {axes: (spec.rowspan.start, spec.colspan.start) for axes, spec in panels.items()}  # row, column
+    grid = next(iter(panels.values())).get_gridspec()
+    share, heights = copy.get_figheight() / sum(grid.get_height_ratios()), grid.get_height_ratios()
+    stacked = [heights[row] for row, _ in places.values()]
+    copy.set_size_inches(NARROW, share * sum(stacked))
+    if grid.ncols > 1:
+        below = GridSpec(len(panels), 1, figure=copy, height_ratios=stacked)
+        for spec, (axes, (row, column)) in zip(below, places.items(), strict=True):
+            beside = next(other for other, (r, _) in places.items() if r == row)
+            above = [other for other, (_, c) in places.items() if c == column]
+            axes.set_subplotspec(spec)
+            axes.tick_params(labelleft=True, labelbottom=True)  # which shared axes had on one panel
+            axes.set_ylabel(axes.get_ylabel() or beside.get_ylabel())
+            axes.set_xlabel(axes.get_xlabel() or above[-1].get_xlabel())
+            axes.set_title(axes.get_title(loc="left") or above[0].get_title(loc="left"), loc="left")
+    keys = {}  # of legends that stand outside panels: words, and the handle that they explain
+    for axes in panels:
+        axes.set_xlabel(textwrap.fill(axes.get_xlabel(), LETTERS))
+        ticks = [text.get_text() for text in axes.get_yticklabels()]
+        if any(len(words) > TICK_LETTERS and "$" not in words for words in ticks):
+            broken = [textwrap.fill(words, TICK_LETTERS) for words in ticks]
+            lines, room = max(words.count("\n") + 1 for words in broken), axes.get_position().height / len(ticks)
+            if lines * LINE <= room * copy.get_figheight():
+                axes.set_yticks(axes.get_yticks(), broken)
+            else:
+                axes.tick_params(axis="y", labelsize="x-small")
+    outside = [legend for legend in map(Axes.get_legend, panels) if legend and not legend.get_bbox_to_anchor().width]
+    for legend in (*copy.legends, *outside):
+        words = [textwrap.fill(text.get_text(), LETTERS) for text in legend.get_texts()]
+        keys |= dict(zip(words, legend.legend_handles, strict=True))
+        legend.remove()
+    if keys:
+        copy.legend(keys.values(), keys, loc="outside lower left", ncols=1)
+    return copy
+
+
+def plain_panel(axes: Axes) -> None:
+    """Make a panel fit for an image: no grid, full frame."""
+    axes.grid(False)
+    axes.spines[:].set_visible(True)
+
+
+def signed_image(axes: Axes, matrix: np.ndarray) -> None:
+    """Draw a matrix: red positive, blue negative, on its own scale, and nothing where it is NaN."""
+    limit = np.nanmax(np.abs(matrix)) or 1.0
+    plain_panel(axes)
+    axes.imshow(matrix, cmap=DIVERGING, vmin=-limit, vmax=limit)
+
+
+@dataclass(frozen=True)
+class CaptionedFigure:
+    """A figure with its label, caption and alternative text, all made from the data that it shows.
+
+    As the last expression of a cell it displays itself, as SVG; the book numbers it, and ``{numref}`` finds it
+    by its label.
+
+    Raises:
+        ParameterError: the caption or the alternative text is empty, or the latter longer than 60 words.
+    """
+
+    figure: Figure
+    name: str  # "fig-...", unique in the book
+    caption: str  # MyST: what is shown, and the numbers to take from it
+    alt: str  # plain text for those who do not see it: kind of plot, axes, the pattern
+
+    def __post_init__(self) -> None:
+        words = len(self.alt.split())
+        if not (self.caption.strip() and 0 < words <= ALT_WORDS):
+            raise ParameterError(
+                f"Figure {self.name} needs a caption, and alternative text of 1 to {ALT_WORDS} words, not {words}: say "
+                "the pattern."
+            )
+
+    def svg(self, narrow: bool = False) -> str:
+        """The figure as SVG, or its `one_column`; equal figures give equal text."""
+        buffer = io.StringIO()
+        with house_style():
+            figure = one_column(self.figure) if narrow else self.figure
+            figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        return buffer.getvalue()
+
+    def save(self, path: Path) -> None:
+        """Write the figure to a file, in the format of its suffix."""
+        with house_style(), atomic_path(path) as temporary:
+            self.figure.savefig(temporary)
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict[str, str], dict]:
+        words = {kind: typeset(" ".join(text.split())) for kind, text in (("caption", self.caption), ("alt", self.alt))}
+        words = {"name": self.name} | words
+        data = {"image/svg+xml": self.svg(), "text/plain": f"{words['name']}: {words['alt']}"}
+        if not self.figure.subfigs:  # else rows of pictures and signs, to be read from left to right
+            data[NARROW_SVG] = self.svg(narrow=True)
+        return data, {METADATA_KEY: {"figure": words}}

@@ -1,0 +1,1 @@
+"""What a chapter's page shows: tables, checks, glued numbers, verdicts and interactive figures."""

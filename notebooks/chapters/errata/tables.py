@@ -1,0 +1,47 @@
+"""What the checks of all chapters found to mend in the paper, as the entries of a table."""
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from livingpaper.claims.published import read_published
+from livingpaper.claims.results import Verdict
+from attngeo.plot.typeset import typeset
+from livingpaper.display.verdicts import Finding
+
+MAYBE_COPYING = "†"  # behind the number of an entry that could be an error of our text copy
+COLUMNS = ["entry", "as printed, and what holds"]
+
+
+def errata(found: Iterable[Finding], verdict: Verdict) -> pd.DataFrame:
+    """The supported findings of one verdict: entry (number, chapter), what is printed where, what holds.
+
+    Findings that repeat the slip of another one share its entry.
+    """
+    of_verdict = {f.check: f for f in found if f.supported and f.verdict is verdict}
+    entries: dict[str, list[Finding]] = {}
+    for name, f in of_verdict.items():
+        repeated = str(f.report["repeats"])
+        entries.setdefault(repeated if repeated in of_verdict else name, []).append(f)
+    rows = []
+    for name, same in entries.items():
+        same.sort(key=lambda f: f.check != name)  # the slip, then what repeats it
+        rows.append(["; ".join(map(_entry, same)), typeset("<br>*The same slip:* ".join(map(_texts, same)))])
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def slips_found_by_reading() -> pd.DataFrame:
+    """What is listed with no check of its own, in the columns of the other tables."""
+    slips = read_published("slips", dtype=str).itertuples()
+    texts = ([f"**{s.place}**", f"*Printed:* {s.printed}<br>*Holds:* {s.holds}"] for s in slips)
+    return pd.DataFrame(texts, columns=COLUMNS)
+
+
+def _entry(f: Finding) -> str:
+    return f"**{f.number}**{f' {MAYBE_COPYING}' if f.report['maybe_copying'] else ''} in {f.links}"
+
+
+def _texts(f: Finding) -> str:
+    r = f.report
+    printed = f"*Printed* ({r['place']}): {r['printed']}" if r["place"] else f"*Printed:* {r['printed']}"
+    return f"{printed}<br>*Holds:* {r['corrected'] or r['remark']}"

@@ -1,0 +1,280 @@
+"""Figures and interactives of the survey of pretrained models."""
+
+import textwrap
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.lines import Line2D
+
+from attngeo.bilinear.null_laws import LEVEL
+from attngeo.bilinear.pictures import LEVELS
+from attngeo.bilinear.scores import SUM
+from chapters.pretrained_survey.measures import LETTERS, of_figure
+from attngeo.plot.mirror_clouds import mirror_clouds
+from attngeo.plot.score_figure import score_figure
+from attngeo.plot.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
+from attngeo.files.checkout import data
+from attngeo.experiments.runs.numbers_in_words import number
+from attngeo.experiments.survey.families import FEW_BITS, GROUPS, auc, with_kinds
+from attngeo.experiments.survey.measured import named, read_records
+from livingpaper.released_results import WORDS, absolute_against_others, families_by_positions
+
+# Released points
+
+
+@house_style()
+def released_scores(results: pd.DataFrame, panels: dict[str, str], name: str) -> CaptionedFigure:
+    """Medians against parameters as drawn in the paper: a row of two panels (s, d) for each of its figures.
+
+    ``panels`` says what each shows: {"S1 vision": "vision"}. Points in full colour count as trained, rightly extracted,
+    distinct models; crosses do not.
+    """
+    figure, grid = new_figure(8.2, 3.1 * len(panels) + 0.3, rows=len(panels), columns=2, squeeze=False)
+    words, crosses = [], 0
+    for axes, (label, title) in zip(grid, panels.items(), strict=True):
+        points = results[results["figure"] == label]
+        points = points.assign(counted=points["counted"] & ~points["defects"].str.contains("drawn-as"))
+        wrong, off = int((~points["counted"]).sum()), (points["d"].abs() > 1).sum()
+        crosses += wrong
+        marked = f", of which {wrong} are marked with a cross" if wrong else ""
+        words.append(
+            f"{title}: {len(points)} points{marked}" + (f", {off} of them outside the panel of d" if off else "")
+        )
+        for panel, (letter, score) in zip(axes, LETTERS.items(), strict=True):
+            for (counted, part), drawn in points[points[letter].abs() <= 1].groupby(["counted", "drawn_as"]):
+                style = {"fmt": "o", "alpha": 0.9} if counted else {"fmt": "x", "alpha": 0.45}
+                style |= {"color": PART_COLOURS[part], "markersize": 4.5, "elinewidth": 0.6, "linewidth": 0}
+                spread = drawn[[f"{letter}_minus", f"{letter}_plus"]].to_numpy().T
+                panel.errorbar(drawn["parameters"], drawn[letter], spread, **style)
+            panel.axhline(0, color=NEUTRAL, linewidth=0.8)
+            panel.set(title=f"{title}: {score} {letter}", xscale="log", xlabel="parameters", ylim=(-1.05, 1.05))
+    handles = [_handle("o", colour, f"drawn as {part}") for part, colour in PART_COLOURS.items() if part != "cross"]
+    if crosses:
+        handles.append(_handle("x", NEUTRAL, "repeated, untrained, wrongly extracted or of another kind"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=2)
+    shown, figures = "; ".join(words), " and ".join(sorted({label.split()[0] for label in panels}))
+    caption = f"Figure {figures} of the paper from the released medians. {shown}. Bars span the quartiles over layers."
+    alt = f"Scatter plots of symmetry and directionality by model size. {shown}."
+    return CaptionedFigure(figure, name, caption, alt)
+
+
+def _handle(marker: str, colour: str, label: str, fill: str = "full") -> Line2D:
+    return Line2D([], [], marker=marker, color=colour, linestyle="none", fillstyle=fill, label=label)
+
+
+def results_in_figures(results: pd.DataFrame) -> pd.DataFrame:
+    """The released results that a figure shows, and what is known against each."""
+    shown = results[results["figure"] != ""].sort_values(["figure", "drawn_as", "parameters"], kind="stable")
+    told = {
+        "model": shown["model"].where(shown["model"] != "", shown["key"]),
+        "parameters": shown["parameters"].astype("int64"),
+        "counts": shown["counted"].map({True: "yes", False: "no"}),
+        "known against it": shown["defects"].str.replace(" ", ", "),
+    }
+    columns = ["model", "figure", "drawn as", "parameters", "s", "d", "counts", "known against it"]
+    return shown.assign(**told).rename(columns={"drawn_as": "drawn as"})[columns].reset_index(drop=True)
+
+
+@house_style()
+def separations(table: pd.DataFrame) -> CaptionedFigure:
+    """AUC with both intervals, one line per comparison, of `chapters.pretrained_survey.measures`."""
+    figure, panel = new_figure(7.4, 0.28 * len(table) + 1.3)
+    colours = table["score"].map({"s": PART_COLOURS["encoder"], "d": PART_COLOURS["decoder"]})
+    labels = (table["score"] + ": " + table["models"]).tolist()
+    thick = {"linewidth": 4, "alpha": 0.35}
+    looks = {"95 %, models independent": {"linewidth": 1.4}, "95 %, whole families drawn": thick}
+    for ends, look in zip((("low", "high"), ("family_low", "family_high")), looks.values(), strict=True):
+        panel.hlines(table.index, *table[[*ends]].to_numpy().T, colors=colours, **look)  # none of a group of one family
+    panel.scatter(table["auc"], table.index, c=colours, s=36)
+    for y, area_of in table["auc"].items():
+        panel.text(1.04, y, f"{area_of:.2f}", transform=panel.get_yaxis_transform(), va="center")
+    panel.axvline(0.5, color=NEUTRAL, linewidth=1)
+    panel.set_yticks(range(len(table)), labels)
+    words = "AUC: share of pairs in which the encoder scores higher"
+    panel.set(xlim=(0, 1.02), ylim=(len(table) - 0.5, -0.5), xlabel=words)
+    lines = [Line2D([], [], color=NEUTRAL, label=kind, **look) for kind, look in looks.items()]
+    figure.legend(handles=lines, loc="outside lower center", ncols=2)
+    values = [f"{label} {value:.2f}" for label, value in zip(labels, table["auc"], strict=True)]
+    above = ", ".join(
+        f"{(rows['low'] > 0.5).sum()} of {len(rows)} of ${score}$" for score, rows in table.groupby("score", sort=False)
+    )
+    caption = f"""How often an encoder scores higher than a decoder (AUC, numbers on the right). At 1/2 the score
+    tells nothing. Intervals above it as a whole, if models were independent: {above}. A group of one family gives
+    families no interval. Directionality of language is by the formula of Table S3, of vision by that of the released
+    code; by which of the two that of audio is, is not known."""
+    alt = f"""Dot plot of {len(table)} AUC with intervals, a vertical line at one half. Lowest
+    {values[table["auc"].argmin()]}, highest {values[table["auc"].argmax()]}."""
+    return CaptionedFigure(figure, "fig-separations", caption, alt)
+
+
+# Figure 2 cleaned
+
+FIGURE = "2"
+
+
+def clean_figure(results: pd.DataFrame) -> CaptionedFigure:
+    """The points of Figure 2, and the AUC of both scores with and without the defective points."""
+    points = results[results["figure"] == FIGURE]
+    codes = points["defects"].str.split()
+    drawn = released_scores(results, {FIGURE: "language"}, "fig-released-language")
+    clean = points[[not WORDS.keys() & of for of in codes]]
+    as_drawn, cleaned = ([number(of_figure(FIGURE, s, of).auc, 2) for s in "sd"] for of in (points, clean))
+    areas = "Figure 2 of the paper from the released medians. As drawn the AUC is {} in {s} and {} in {d}, {} and {}"
+    areas = f"{areas} without the points that do not count."
+    caption = f"{areas.format(*as_drawn, *cleaned, s='$s$', d='$d$')} Bars span the quartiles over layers."
+    alt = f"{drawn.alt} {areas.format(*as_drawn, *cleaned, s='s', d='d')}"
+    return CaptionedFigure(drawn.figure, drawn.name, caption, alt)
+
+
+@house_style()
+def symmetry_by_positions(results: pd.DataFrame) -> CaptionedFigure:
+    """Families' medians of s (`families_by_positions`): a panel each for encoders and decoders, a row for each kind."""
+    by_positions = families_by_positions(results)
+    kinds = by_positions.groupby("positions")["absolute"].first().sort_values(ascending=False, kind="stable").index
+    figure, axes = new_figure(8.2, 3.3, columns=2, sharex=True, sharey=True)
+    medians = []
+    for panel, (part, attention) in zip(axes, GROUPS.items(), strict=True):
+        shown = by_positions[by_positions["attention"] == attention]
+        style = {"x": "s", "y": "positions", "order": list(kinds), "ax": panel, "legend": False}
+        sns.stripplot(shown[shown["counted"]], color=PART_COLOURS[part], size=6, jitter=False, **style)
+        sns.swarmplot(shown[~shown["counted"]], color=NEUTRAL, marker="X", size=5, **style)
+        named = shown[shown["counted"] | (part == "encoder")].sort_values("s")  # names of those left out stand below
+        for kind, of_kind in named.groupby("positions"):
+            words = textwrap.fill(", ".join(of_kind["family"]), 24)
+            first, last = of_kind["s"].iloc[[0, -1]]
+            x, side = (first, "left") if first < 0.3 else (last, "right")
+            style = {"textcoords": "offset points", "fontsize": 8, "ha": side, "va": "bottom"}
+            panel.annotate(words, (x, kinds.get_loc(kind)), (0, 7), **style)
+        ends = len(kinds) - 0.5, -0.9  # room for the names above the first row
+        panel.set(title=f"{part}s", xlabel="symmetry s, median of the family", ylabel="", ylim=ends)
+        difference, p, _ = absolute_against_others(by_positions, attention)
+        medians.append(f"{part}s {difference:+.2f}, p {p:.2f}")
+    left_out = ", ".join(dict.fromkeys(by_positions[~by_positions["counted"]]["family"]))
+    caption = f"""Released medians of $s$ of language models, a point per family, by how they take positions; learned
+    ones are added to the embedding. Names stand above their points, from left to right. Crosses are families without a
+    result that is rightly extracted ({left_out}), left out of the test. Median of families with absolute
+    positions less that of the others: {"; ".join(medians)}."""
+    alt = """Two strip plots of symmetry, a row for each kind of positions. Encoders with learned positions lie right
+    of T5, DeBERTa and ModernBERT, whose positions are relative or rotary; decoders of all kinds lie near 0."""
+    return CaptionedFigure(figure, "fig-symmetry-by-positions", caption, alt)
+
+
+# Weights that were read
+
+COLOURS = {"bidirectional": PART_COLOURS["encoder"], "cross": PART_COLOURS["cross"], "causal": PART_COLOURS["decoder"]}
+
+
+@house_style()
+def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFrame) -> CaptionedFigure:
+    """Both scores of every layer's summed form, `with_kinds`, a line for each family; cross-attention apart.
+
+    ``families`` are `of_families`, ``bands`` `null_bands`.
+    """
+    layers, families = _lined(layers.merge(bands, on=["model", "part"], validate="m:1")), _lined(families)
+    order = list(families.sort_values(["kind", "symmetry"], ascending=[True, False])["line"].unique())
+    figure, panels = new_figure(9, 0.22 * len(order) + 1.1, columns=2, sharey=True)
+    style = {"y": "line", "order": order, "hue": "attention", "hue_order": list(COLOURS), "legend": False}
+    points = {"palette": COLOURS, "dodge": True, "jitter": False, **style}
+    bars = {"linewidth": 7, "alpha": 0.25}
+    grey = {"errorbar": ("pi", 100), "err_kws": bars, "linestyle": "none", "markersize": 0, "dodge": 0.533}
+    grey["palette"] = [NEUTRAL] * len(COLOURS)
+    few, outside = layers["precision"].isin(FEW_BITS), 0
+    for panel, (letter, score) in zip(panels, LETTERS.items(), strict=True):
+        mean, half = layers.get(f"{letter}_mean", 0.0), layers[f"{letter}_layer"]
+        outside += int(((layers[score] - mean).abs() > half).sum())
+        ends = pd.concat([layers.assign(**{score: mean - half}), layers.assign(**{score: mean + half})])
+        sns.pointplot(ends, x=score, ax=panel, **grey, **style)
+        for band in panel.lines:
+            band.set_solid_capstyle("butt")  # else it is longer by its height
+        sns.stripplot(layers[~few], x=score, size=4, alpha=0.7, ax=panel, **points)
+        sns.stripplot(layers[few], x=score, size=4, marker="$\\circ$", ax=panel, **points)
+        sns.stripplot(families, x=score, size=11, marker="|", linewidth=2.5, ax=panel, **points)
+        panel.axvline(0, color=NEUTRAL, linewidth=0.8)
+        panel.set(xlabel=f"{score} {letter}", ylabel="", xlim=(-1.15, 1.15))  # room for the outer tick labels
+    handles = [_handle("o", colour, kind) for kind, colour in COLOURS.items()]
+    handles += [_handle("o", NEUTRAL, "8 or 4 bits", "none"), _handle("|", NEUTRAL, "mean of the family")]
+    handles.append(Line2D([], [], color=NEUTRAL, alpha=0.25, linewidth=8, label="95 % of random weights"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
+    ends = families.groupby("attention")[list(LETTERS.values())].agg(["min", "max"])
+    words = "; ".join(
+        f"{kind}: " + ", ".join("{} from {:.2f} to {:.2f}".format(x, *ends.loc[kind, of]) for x, of in LETTERS.items())
+        for kind in GROUPS.values()
+        if kind in ends.index
+    )
+    caption = f"""Scores of $W_{{qk}}$: {len(layers)} layers (points) and the mean of each family's medians (bars). In
+    grey the widest band of a family that holds 95 % of layers with random weights: {outside} of {2 * len(layers)}
+    scores lie outside their own model's. Left of zero in d, columns dominate."""
+    alt = f"Two dot plots, a line for each family and for cross-attention below. Families, {words}."
+    return CaptionedFigure(figure, "fig-survey-families", caption, alt)
+
+
+def _lined(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with the line that they stand in, and the place of their kind: encoders, decoders, then cross-attention."""
+    cross = rows["attention"] == "cross"
+    kind = rows["attention"].map({"bidirectional": 0, "causal": 1, "cross": 2})
+    return rows.assign(line=rows["family"].where(~cross, rows["family"] + ", cross"), kind=kind)
+
+
+# Matrices of encoders and decoders
+
+EACH = 2  # encoders, and as many decoders
+SEED = 0
+SIDE = 128  # rows and columns shown: all of them would not fit on the page
+
+
+def drawn() -> list:
+    """Of each family one encoder and one decoder, the first by name; of these three each, drawn and shuffled by a seed.
+
+    Each is the middle layer of a recorded model: title (A, B ...), model, part, layer, s, d and picture.
+    """
+    scores = read_records(data("survey"))
+    layers = with_kinds(named(scores.assign(folder=scores["model"])))[lambda t: t["head"] == SUM]
+    count = layers.groupby(["model", "part"])["layer"].transform("size")
+    middle = layers[layers["layer"] == count // 2].sort_values("model").drop_duplicates(["family", "attention"])
+    rng = np.random.default_rng(SEED)
+    groups = [middle[middle["attention"] == kind].sample(EACH, random_state=rng) for kind in GROUPS.values()]
+    chosen = pd.concat(groups).sample(frac=1, random_state=rng).rename(columns={"symmetry": "s", "directionality": "d"})
+    levels = [np.load(data("survey", r.folder, "images.npz"))[f"{r.part}-{r.layer}"] for r in chosen.itertuples()]
+    pictures = [of[:SIDE, :SIDE].astype(np.float32) / LEVELS for of in levels]
+    return list(chosen.assign(title=list("ABCD"), picture=pictures).itertuples())
+
+
+def wins(shown: list, score: str) -> float:
+    """In how many pairs of an encoder and a decoder the encoder's score is the higher one; a tie is half."""
+    return EACH**2 * auc(*([getattr(one, score) for one in shown if one.part == part] for part in GROUPS))
+
+
+def matrices(shown: list) -> CaptionedFigure:
+    """The pictures, with what each is and scores."""
+    counts = {score: wins(shown, score) for score in "sd"}
+    titles = {f"{one.title}: {one.part}\ns {number(one.s, 2)}, d {number(one.d, 2)}": one.picture for one in shown}
+    of = {part: [number(s, 2) for s in sorted(one.s for one in shown if one.part == part)] for part in GROUPS}
+    ranges = " and ".join(f"from {s[0]} to {s[-1]} in the {part}s" for part, s in of.items())
+    caption = f"""$W_{{qk}}$ of the middle layer of {EACH} encoders and {EACH} decoders, drawn by chance (seed {SEED})
+    from the models below: at most {SIDE} rows and columns, those wider than 256 pooled; red positive, blue negative.
+    By their numbers the encoder has the higher $s$ in {counts["s"]:g} of {EACH**2} pairs, the higher $d$ in
+    {counts["d"]:g}."""
+    alt = f"""Images of {len(shown)} query-key matrices over clouds of mirrored entries, which lie along the mirror
+    line where symmetry is high. Symmetry goes {ranges}."""
+    return CaptionedFigure(mirror_clouds(titles, width=9), "fig-matrices", caption, alt)
+
+
+# Every layer and head
+
+SHOWN = "Whisper base"  # where it is among the models: it has an encoder and a decoder
+
+
+def every_head(scores: pd.DataFrame) -> CaptionedFigure:
+    """Every layer and head of one model of the survey, from the long score table."""
+    scores = scores.astype({"gamma": float})  # of a record read back, an integer
+    names = list(scores["model"].unique())
+    shown = SHOWN if SHOWN in names else names[0]
+    rows = scores[(scores["model"] == shown) & (scores["part"] != "cross")]
+    still = score_figure(rows.to_dict("records"))
+    layers = scores[scores["head"] == SUM]
+    outside = " and ".join(f"{(layers[f'{field}_p'] < LEVEL).sum()} by {field}" for field in LETTERS.values())
+    caption = f"""Both scores of each layer's sum over heads and of its single heads in {shown}, beside the bands that
+    hold 95 % of random weights of the same shape. Of the {len(layers)} layers of all models, {outside} lie
+    outside their own."""
+    return CaptionedFigure(still.figure, "fig-every-head", caption, still.alt)

@@ -1,0 +1,101 @@
+"""Symmetry and the number of parameters: of the authors' released scores, and of the models of text read here."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from scipy.stats import spearmanr
+
+from attngeo.plot.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
+from attngeo.experiments.runs.numbers_in_words import number
+from livingpaper.sizes import recorded_parameters
+
+EQUAL = 2  # two models are of equal size if one has at most so many times the parameters of the other
+PARTS = {"bidirectional": "encoder", "causal": "decoder"}
+CLASSES = {  # of sizes, in parameters: from, below
+    "below 30 million": (0, 30e6),
+    "30 to 200 million": (30e6, 200e6),
+    "200 million to 1 billion": (200e6, 1e9),
+    "1 billion and more": (1e9, np.inf),
+}
+
+
+def released_by_size(results: pd.DataFrame) -> pd.DataFrame:
+    """Distinct, trained, correctly extracted language models of Figure 2, each a whole encoder or a whole decoder.
+
+    Returns:
+        Columns model, family, part, parameters (as the authors' file states them), s.
+    """
+    counted = results[results["counted"] & (results["figure"] == "2") & results["attention"].isin(PARTS)]
+    rows = counted.assign(part=counted["attention"].map(PARTS), parameters=counted["parameters"].astype(float))
+    return rows[["model", "family", "part", "parameters", "s"]].reset_index(drop=True)
+
+
+def read_by_size(stacks: pd.DataFrame) -> pd.DataFrame:
+    """The same of the models of text whose weights were read; the halves of a model have the parameters of the whole.
+
+    Models without a known number of parameters are left out (`livingpaper.sizes`).
+    """
+    text = stacks[(stacks["modality"] == "text") & stacks["attention"].isin(PARTS)]
+    known = text.assign(
+        part=text["attention"].map(PARTS), parameters=text["model"].map(recorded_parameters()), s=text["symmetry"]
+    )
+    known = known.dropna(subset="parameters")
+    return known[["model", "family", "part", "parameters", "s"]].reset_index(drop=True)
+
+
+def rank_correlation(models: pd.DataFrame, part: str) -> float:
+    """Spearman's rank correlation of s with the number of parameters, of the encoders or of the decoders."""
+    chosen = models[models["part"] == part]
+    return float(spearmanr(chosen["parameters"], chosen["s"]).statistic)
+
+
+def of_equal_size(models: pd.DataFrame) -> pd.DataFrame:
+    """Every pair of an encoder and a decoder of equal size (`EQUAL`), with the encoder's s minus the decoder's."""
+    encoders, decoders = (models[models["part"] == part] for part in ("encoder", "decoder"))
+    pairs = encoders.merge(decoders, how="cross", suffixes=(" of encoder", " of decoder"))
+    ratio = pairs["parameters of encoder"] / pairs["parameters of decoder"]
+    chosen = pairs[(ratio <= EQUAL) & (ratio >= 1 / EQUAL)]
+    return chosen.assign(difference=chosen["s of encoder"] - chosen["s of decoder"])
+
+
+def size_table(models: pd.DataFrame) -> pd.DataFrame:
+    """Median s of encoders and of decoders in each class of sizes, with how many models there are."""
+    return pd.DataFrame(_class_rows(models))
+
+
+def _class_rows(models: pd.DataFrame) -> Iterator[dict[str, str]]:
+    for name, (least, most) in CLASSES.items():
+        of_class = models[(models["parameters"] >= least) & (models["parameters"] < most)]
+        row = {"parameters": name}
+        for part in PARTS.values():
+            s = of_class[of_class["part"] == part]["s"]
+            row[f"median s of {part}s"] = f"{number(s.median(), 2)} ({len(s)})" if len(s) else "no model"
+        yield row
+
+
+@house_style()
+def symmetry_by_size(released: pd.DataFrame, read: pd.DataFrame) -> CaptionedFigure:
+    """s against the number of parameters: a point per model, filled if released, a ring if its weights were read."""
+    figure, panel = new_figure(6.4, 3.2)
+    for models, words, style in (
+        (released, "released score", {"s": 28}),
+        (read, "weights read here", {"s": 60, "facecolors": "none", "linewidths": 1.4}),
+    ):
+        for part in PARTS.values():
+            chosen = models[models["part"] == part]
+            colour = PART_COLOURS[part]
+            colours = {"edgecolors": colour} | ({} if "facecolors" in style else {"facecolors": colour})
+            panel.scatter(chosen["parameters"], chosen["s"], label=f"{part}, {words}", **style, **colours)
+    panel.axhline(0, color=NEUTRAL, linewidth=0.8)
+    panel.set(xscale="log", xlabel="parameters", ylabel="symmetry score s")
+    figure.legend(loc="outside lower center", ncols=2)
+    rho = {part: number(rank_correlation(released, part), 2, "+") for part in PARTS.values()}
+    caption = f"""Symmetry score $s$ of language models against their number of parameters. Filled points are scores
+    that the authors released, and rings are models whose weights we read. Among the released scores, the rank
+    correlation (Spearman) of $s$ with the number of parameters is {rho["encoder"]} for encoders and {rho["decoder"]}
+    for decoders."""
+    alt = f"""Scatter plot of symmetry score against number of parameters. The encoders fall from the upper left
+    towards the decoders, which lie near zero at all sizes. Rank correlation {rho["encoder"]} for encoders,
+    {rho["decoder"]} for decoders."""
+    return CaptionedFigure(figure, "fig-survey-sizes", caption, alt)

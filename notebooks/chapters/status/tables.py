@@ -1,0 +1,44 @@
+"""The state of every statement, by what the checks of all chapters say of it."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+import pandas as pd
+
+from livingpaper.claims.published import of_the_paper
+from livingpaper.display.verdicts import BY_CONSEQUENCE, Finding
+
+NOT_YET = "not yet"
+
+
+def states(statements: pd.DataFrame, found: Iterable[Finding]) -> pd.DataFrame:
+    """The paper's statements by number: name, kind, title, number of checks, state (badges or "not yet"), chapters."""
+    by_statement: dict[str, list[Finding]] = {number: [] for number in statements.index}
+    for finding in (f for f in found if not f.report["ours"]):
+        by_statement.setdefault(finding.report["statement"], []).append(finding)
+    rows = {
+        number: {
+            "name": of_the_paper(number),
+            "kind": statements.kind.get(number, ""),
+            "title": statements.title.get(number, ""),
+            "checks": len(same),
+            "state": _state(same),
+            "chapters": ", ".join(dict.fromkeys(f.links for f in same)),
+        }
+        for number, same in by_statement.items()
+    }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("number")
+
+
+def _state(same: list[Finding]) -> str:
+    ordered = sorted(same, key=lambda f: (not f.supported, BY_CONSEQUENCE.index(f.verdict)))
+    badges = Counter(f.badge for f in ordered)
+    return " ".join(f"{words} ×{n}" if n > 1 else words for words, n in badges.items()) or NOT_YET
+
+
+def counts(table: pd.DataFrame) -> pd.DataFrame:
+    """How many statements of each kind there are, have a check, and have none, with a sum."""
+    checked = table.state != NOT_YET
+    kinds = pd.DataFrame({"kind": table.kind, "in the paper": 1, "checked": checked * 1, NOT_YET: ~checked * 1})
+    summed = kinds.groupby("kind", sort=False).sum()
+    return pd.concat([summed, summed.sum().rename("all").to_frame().T]).rename_axis("kind")

@@ -1,0 +1,117 @@
+"""Tables of the chapter *Scores in training*: the authors' models, and our runs with their intervals over seeds."""
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from chapters.training_scores import (
+    DECODER,
+    ENCODER,
+    Climb,
+    arms_of,
+    change,
+    climb_of,
+    decoders_of_12_layers,
+    recorded,
+    released_gaps,
+    released_training,
+)
+from chapters.training_scores.planned import planned_of
+from livingpaper.claims.seed_intervals import Case
+from attngeo.experiments.runs.arms import Arm, Measure
+from attngeo.experiments.runs.estimates import LEAST_SEEDS
+from attngeo.experiments.runs.numbers_in_words import as_percent, as_score, number, with_interval
+
+LARGER, UNDECIDED = "larger than chance", "undecided"
+
+
+def with_intervals(arms: Iterable[Arm]) -> list[Arm]:
+    """Those with enough seeds for an interval."""
+    return [arm for arm in arms if len(arm) >= LEAST_SEEDS]
+
+
+def our_encoders(positions: str = "learned") -> list[Arm]:
+    """Our encoders with one type of positional encoding and enough seeds; those of this chapter are all learned."""
+    of_chapter = with_intervals(arms_of(recorded(), ENCODER)) if positions == "learned" else []
+    return [*of_chapter, *planned_of(ENCODER, positions).values()]
+
+
+def our_decoders(positions: str = "learned") -> list[Arm]:
+    """The same of decoders."""
+    of_chapter = with_intervals(arms_of(recorded(), DECODER)) if positions == "learned" else []
+    return [*of_chapter, *planned_of(DECODER, positions).values()]
+
+
+def setting(arm: Arm) -> str:
+    """The label of an arm without its corpus, which is always Wikipedia, and without its positional encoding."""
+    assert arm.runs[0].about["corpus"]["name"] == "wikipedia", arm.label
+    return arm.label.removeprefix("Wikipedia, ").removesuffix(", learned position embeddings")
+
+
+def released_growth() -> pd.DataFrame:
+    """Increase of the median symmetry score in the authors' encoders: a row per dataset, a column per depth."""
+    encoders = released_training().query("part == 'encoder'")
+    curves = encoders.pivot(index="step", columns=["text", "layers"], values="s")
+    grown = (curves.iloc[-1] - curves.iloc[0]).unstack("layers")
+    return grown.rename(columns=lambda layers: f"{layers} layers").map(as_score).rename_axis("dataset").reset_index()
+
+
+def growth_of_ours() -> list[Climb]:
+    """Of our encoders with learned position embeddings and enough seeds."""
+    return [climb_of(arm) for arm in our_encoders()]
+
+
+def growth_table() -> pd.DataFrame:
+    """Increase of the median symmetry score in our encoders with learned position embeddings."""
+    return pd.DataFrame(
+        {"setting": setting(climb.arm), "seeds": len(climb.arm), "increase of s": with_interval(climb.growth, as_score)}
+        for climb in growth_of_ours()
+    )
+
+
+def gap_outcome(gap: Case) -> str:
+    """Whether a difference between two of the authors' models is larger than chance."""
+    return LARGER if gap.met or gap.reversed else UNDECIDED
+
+
+def released_gap_table() -> pd.DataFrame:
+    """Encoder minus decoder in the final directionality score of the authors' 12-layer pairs, the largest first."""
+    gaps = sorted(released_gaps(12), key=lambda gap: -gap.estimate.value)
+    return pd.DataFrame(
+        {
+            "dataset": gap.label,
+            "difference in d": as_score(gap.estimate.value),
+            "range": f"[{as_score(gap.estimate.low)}, {as_score(gap.estimate.high)}]",
+            "outcome": gap_outcome(gap),
+        }
+        for gap in gaps
+    )
+
+
+def measure_table(arms: Iterable[Arm], measure: Measure, column: str, digits: int = 2) -> pd.DataFrame:
+    """A measure with its interval, a row per arm."""
+
+    def form(value: float) -> str:
+        return number(value, digits, sign="+")
+
+    rows = [
+        {"setting": setting(arm), "seeds": len(arm), column: with_interval(arm.estimate(measure), form)} for arm in arms
+    ]
+    return pd.DataFrame(rows)
+
+
+def decoder_change_table() -> pd.DataFrame:
+    """Change of the median directionality score over training in our decoders with learned position embeddings."""
+    return measure_table(our_decoders(), change, "change of d")
+
+
+def released_skew_table() -> pd.DataFrame:
+    """The most skew-symmetric layer of each of the authors' 12-layer decoders."""
+    return pd.DataFrame(
+        {
+            "dataset": row.text,
+            "lowest s of any layer": number(row.s_min, 2),
+            "share of the squared norm in the skew-symmetric part": as_percent((1 - row.s_min) / 2),
+        }
+        for row in decoders_of_12_layers().itertuples()
+    )
