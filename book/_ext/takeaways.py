@@ -6,6 +6,8 @@ import textwrap
 from pathlib import Path
 
 import nbformat
+from execute import ROOT
+from livingpaper.display.plain_notebook import plain_notebook
 from nbformat import NotebookNode
 
 from attngeo.files.atomic import write_text
@@ -18,6 +20,8 @@ LONGEST_DESCRIPTION = 200  # characters
 
 def hand_out(folder: Path, page: str, source: Path, run: NotebookNode | None, address: str) -> str:
     """Write the files that a reader can download from a page into the built book.
+
+    The notebook is plain Markdown with the numbers of the run in it, because no other tool knows the roles of the book.
 
     Args:
         folder: the built book.
@@ -32,7 +36,7 @@ def hand_out(folder: Path, page: str, source: Path, run: NotebookNode | None, ad
     write_text(folder / f"{page}{source.suffix}", source.read_text(encoding="utf-8"))
     files = {"Source": source.suffix}
     if run is not None:
-        write_text(folder / f"{page}.ipynb", nbformat.writes(run) + "\n")
+        write_text(folder / f"{page}.ipynb", nbformat.writes(plain_notebook(run, ROOT)) + "\n")
         files = {"Executed notebook": ".ipynb", "Source": source.suffix}
     name = Path(page).name
     links = [f'<a href="{name}{suffix}" download>{words}</a>' for words, suffix in files.items()]

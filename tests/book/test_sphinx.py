@@ -121,7 +121,11 @@ def test_a_page_hands_out_its_notebook_and_its_source_has_figures_for_phones_and
     assert re.findall(r'<a href="([^"]+)" download>', html) == ["middle.ipynb", "middle.py"]
     assert 'srcset="../figures/fig-line.svg" /><img' in html and (built / "figures/fig-line.svg").is_file()
     assert '<meta name="description" content="Of 1 &lt; W_q." />' in html
-    outputs = [o for c in nbformat.read(built / "notebooks/middle.ipynb", 4).cells for o in c.get("outputs", [])]
+    notebook = nbformat.read(built / "notebooks/middle.ipynb", 4)
+    text = "\n".join(cell.source for cell in notebook.cells)
+    assert "By far away, elsewhere, (1) and Figure 1, not a table of the book, it is 0.5000." in " ".join(text.split())
+    assert "**Prop. 2.1 of the paper" in text and not re.search(r"\{(glue|prf:|numref|eq\}|cite)|\\\\Wqk", text)
+    outputs = [o for c in notebook.cells for o in c.get("outputs", [])]
     assert any("image/svg+xml" in o.get("data", {}) for o in outputs)
     assert (built / "notebooks/middle.py").read_text() == (book / "notebooks/middle.py").read_text()
     assert not re.search("Edit this page|Launch|In the repository", html)  # the code has no address
