@@ -27,6 +27,15 @@ class Coherence:
     coins: float  # median of s over the tosses
     rank: float  # share of tosses, the layer's own directions among them, whose s is not above that of the layer
 
+    def columns(self) -> dict[str, float]:
+        """What the records of training and of released weights keep of it, by the names of their columns."""
+        return {
+            "symmetry_of_heads": self.heads,
+            "coherence_symmetric": self.symmetric,
+            "coherence_skew": self.skew,
+            "coin_rank": self.rank,
+        }
+
 
 def head_coherence(form: BilinearForm, seed: int = 0) -> Coherence:
     """``s = (c_S (1 + s_h) - c_N (1 - s_h)) / (c_S (1 + s_h) + c_N (1 - s_h))``: coherences c_S, c_N and the coins.

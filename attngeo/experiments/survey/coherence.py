@@ -33,18 +33,9 @@ def coherence_row(layer: AttentionLayer) -> dict:
     """
     form = layer.form.to(torch.float64)
     coherence = head_coherence(form)
-    return {
-        "part": layer.part,
-        "layer": layer.layer,
-        "n_heads": form.n_heads,
-        "n_kv_heads": form.n_kv_heads,
-        "symmetry": float(symmetry_score(form)),
-        "symmetry_of_heads": coherence.heads,
-        "coherence_symmetric": coherence.symmetric,
-        "coherence_skew": coherence.skew,
-        "coin_median": coherence.coins,
-        "coin_rank": coherence.rank,
-    }
+    place = {"part": layer.part, "layer": layer.layer, "n_heads": form.n_heads, "n_kv_heads": form.n_kv_heads}
+    scores = {"symmetry": float(symmetry_score(form)), "coin_median": coherence.coins}
+    return place | scores | coherence.columns()
 
 
 def record(folder: Path) -> None:

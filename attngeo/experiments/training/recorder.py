@@ -167,7 +167,7 @@ class Recorder(TrainerCallback):
         rows: list[dict] = []
         for layer, form in enumerate(forms(self.trainer.model)):
             scores = score_rows(form)
-            scores[0] |= _coherence_columns(form)
+            scores[0] |= head_coherence(form).columns()
             if table is not None:
                 columns = zip(scores, _position_columns(form, table), strict=True)
                 scores = [of_head | of_positions for of_head, of_positions in columns]
@@ -207,17 +207,6 @@ class Recorder(TrainerCallback):
         }
         write_run(self.folder, self.about, self.history, self.scores, self.pictures)
         self._flushed = time.perf_counter()
-
-
-def _coherence_columns(form: BilinearForm) -> dict[str, float]:
-    """How the heads of a layer add up (`attngeo.bilinear.coherence`), as columns of scores.parquet."""
-    coherence = head_coherence(form)
-    return {
-        "symmetry_of_heads": coherence.heads,
-        "coherence_symmetric": coherence.symmetric,
-        "coherence_skew": coherence.skew,
-        "coin_rank": coherence.rank,
-    }
 
 
 def _position_columns(form: BilinearForm, table: torch.Tensor) -> Iterator[dict[str, float]]:
