@@ -1,6 +1,6 @@
-"""The table of costs on the page *Score yours*: what ``make benchmarks`` recorded in ``data/benchmarks``, in words.
+"""The table of costs on the page *Score yours*, from the measurements of ``make benchmarks`` in ``data/benchmarks``.
 
-``make benchmarks`` writes the table anew into ``data/benchmarks/costs.md``, which the page includes.
+``make benchmarks`` writes this table to ``data/benchmarks/costs.md``, which the page includes.
 """
 
 import json
@@ -14,7 +14,7 @@ TABLE = RECORDS / "costs.md"
 
 
 def costs(records: Path = RECORDS) -> str:
-    """The table in Markdown, and below it where and when the scores were timed."""
+    """The table in Markdown, followed by a sentence on where and when we timed the scores."""
     lines = ["| what is done | cost | another way | its cost |", "|---|---|---|---|"]
     lines += [f"| {' | '.join(row)} |" for row in _rows(records)]
     return "\n".join([*lines, "", _provenance(records), ""])
@@ -67,7 +67,7 @@ def _seconds(value: float) -> str:
 
 
 def _measured(records: Path, module: str, test: str) -> list[dict[str, Any]]:
-    """The rows of every benchmark of a module whose name begins with ``test``."""
+    """The rows of every benchmark in a module whose name begins with ``test``."""
     return [row for entry in _entries(records, module, test) for row in entry["rows"]]
 
 

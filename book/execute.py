@@ -1,8 +1,8 @@
 """Execute the chapters of the book with papermill: ``python book/execute.py [PROFILE]``.
 
 A chapter is a jupytext file in notebooks/. Its executed notebook is kept as book/_build/runs/PROFILE/CHAPTER.ipynb and
-is used again until its key changes, which is a hash of the chapter, its parameters, the package, the data and the
-versions of the libraries. A chapter whose header says ``after: all`` shows the checks of the other chapters, so it is
+reused until its key changes. The key is a hash of the chapter, its parameters, the package, the data and the versions
+of the libraries. A chapter whose header contains ``after: all`` shows the checks of the other chapters, so it is
 executed after them.
 """
 
@@ -28,19 +28,21 @@ from attngeo.files.checkout import chapters, current_profile, runs, summaries
 from attngeo.files.provenance import commit, versions
 
 ROOT = Path(__file__).resolve().parents[1]
-# what chapters import and read
+# what chapters import and read; a change here makes every run stale
 SOURCES = ("attngeo", "book/livingpaper", "notebooks/chapters", "data", "book/references.bib", "CITATION.cff")
-AT_A_TIME = 2  # chapters that are executed side by side
-TELL_DEVICE = "from attngeo.files.provenance import device\nprint(device())"  # only the kernel knows what it has used
-RECORD = "attngeo_run"  # in the metadata of an executed notebook: how it was made
+AT_A_TIME = 2  # how many chapters are executed in parallel
+TELL_DEVICE = (
+    "from attngeo.files.provenance import device\nprint(device())"  # only the kernel knows which device it used
+)
+RECORD = "attngeo_run"  # key in the metadata of an executed notebook: how it was made
 
 
 class ChapterFailed(AttngeoError):
-    """A cell raised an error, or the kernel died. The error of papermill, with the traceback, is the cause."""
+    """A cell raised an error, or the kernel died. Papermill's error, which has the traceback, is its ``__cause__``."""
 
 
 def notebook(chapter: str) -> NotebookNode:
-    """A chapter, not executed.
+    """A chapter that has not been executed.
 
     Raises:
         ParameterError: there is no such chapter.
@@ -52,10 +54,10 @@ def notebook(chapter: str) -> NotebookNode:
 
 
 def profile_values(profile: str) -> dict[str, dict[str, Any]]:
-    """The values that a profile gives to the parameters of each chapter.
+    """The parameters that a profile sets, by chapter.
 
     Raises:
-        ParameterError: there is no such profile, or it names a chapter, a parameter or a value that cannot be used.
+        ParameterError: there is no such profile, or it has an unknown chapter, an unknown parameter or a wrong value.
     """
     given = read_profile(ROOT / "notebooks" / "profiles", profile)
     return {chapter: checked(chapter, notebook(chapter), values) for chapter, values in given.items()}
@@ -66,7 +68,7 @@ def execute(
 ) -> NotebookNode:
     """Execute one chapter with these (checked) values of its parameters.
 
-    Papermill saves the notebook to ``partial`` after each cell. The file is left only if the chapter fails.
+    Papermill saves the notebook to ``partial`` after each cell. The file remains only if the chapter fails.
 
     Raises:
         ChapterFailed: a cell raised an error, or the kernel died.
@@ -75,7 +77,7 @@ def execute(
     os.environ |= {"ATTNGEO_BOOK": str(ROOT), "ATTNGEO_PROFILE": profile, "PYTHONHASHSEED": "0"}
     os.environ |= {"TQDM_DISABLE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // AT_A_TIME)))
-    folders = [str(ROOT / "book"), str(ROOT / "notebooks")]  # of the packages that chapters import
+    folders = [str(ROOT / "book"), str(ROOT / "notebooks")]  # with the packages that chapters import
     former = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", *folders)]
     os.environ["PYTHONPATH"] = os.pathsep.join([*folders, *former])
     partial.parent.mkdir(parents=True, exist_ok=True)
@@ -89,12 +91,16 @@ def execute(
             kernel_name="python3",
             progress_bar=progress_bar,
             resources={"metadata": {"path": str(ROOT / "notebooks")}},  # cwd= would change the folder of all threads
-            extra_arguments=["--IPKernelApp.log_level=50"],  # no warnings about connections on this machine
+            extra_arguments=["--IPKernelApp.log_level=50"],  # hides warnings about local connections
         )
     except (PapermillExecutionError, RuntimeError) as error:  # a RuntimeError if the kernel died
-        raised = f"{error.ename}: {error.evalue}" if isinstance(error, PapermillExecutionError) else f"{error}"
+        raised = str(error)
+        if isinstance(error, PapermillExecutionError):
+            raised = f"{error.ename}: {error.evalue}"
         reason = " ".join(raised.split()).rstrip(".")
-        raise ChapterFailed(f"Chapter {chapter} failed: {reason}. Its cells up to there are in {partial}.") from error
+        raise ChapterFailed(
+            f"Chapter {chapter} failed: {reason}. The cells up to the failing one are in {partial}."
+        ) from error
     partial.unlink()
     used_device = run.cells.pop().outputs[-1].text.strip()
     run.metadata[RECORD] = {"profile": profile, "device": used_device, "commit": commit(ROOT), "versions": versions()}
@@ -102,7 +108,7 @@ def execute(
 
 
 def update(profile: str, tell: Callable[[str], Any] = print) -> None:
-    """Execute the chapters whose run is missing or has another key, and keep their runs.
+    """Execute the chapters whose run is missing or stale, and keep their runs.
 
     Raises:
         ChapterFailed: a chapter failed; the other chapters of its group have been executed and kept.
@@ -135,13 +141,13 @@ def update(profile: str, tell: Callable[[str], Any] = print) -> None:
 
 
 def kept_key(chapter: str, profile: str) -> str | None:
-    """The key of the run that is kept; None if there is none."""
+    """The key of the kept run, or None if there is none."""
     run = runs(ROOT, profile) / f"{chapter}.ipynb"
     return json.loads(run.read_text("utf-8"))["metadata"][RECORD]["key"] if run.exists() else None
 
 
 def hash_of(*parts: object) -> str:
-    """A hash of values that have a representation as text."""
+    """A hash of values whose ``repr`` identifies them."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
@@ -158,7 +164,7 @@ def hash_of_sources() -> str:
 
 
 def with_traceback(error: AttngeoError) -> str:
-    """What a build says of an error: its sentence and, if a cell raised it, the traceback in the chapter."""
+    """The message of an error, followed by the traceback in the chapter if a cell raised it."""
     traceback = error.__cause__ if isinstance(error, ChapterFailed) else ""
     return f"{error}\n{traceback}".rstrip()
 

@@ -1,4 +1,4 @@
-"""Parameters of chapters: what a parameters cell declares, and the values that a user or a profile gives."""
+"""Parameters of chapters: what the parameters cell declares, and the values from a user or a profile."""
 
 import ast
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ TYPES = {
 
 
 def defaults(notebook: NotebookNode) -> dict[str, Any]:
-    """The value of each parameter in the notebook itself."""
+    """The default value of each parameter."""
     return {name: ast.literal_eval(found["default"]) for name, found in papermill.inspect_notebook(notebook).items()}
 
 
@@ -42,7 +42,7 @@ def checked(chapter: str, notebook: NotebookNode, values: Mapping[str, Any]) -> 
             known = ", ".join(parameters) or "none"
             raise ParameterError(f"Chapter {chapter} has no parameter {name!r}; its parameters are: {known}.")
         declared = parameters[name]["inferred_type_name"]
-        if declared.startswith("list") and isinstance(value, str):  # on the command line: "gpt2" or "[gpt2, bert]"
+        if declared.startswith("list") and isinstance(value, str):  # from the command line: "gpt2" or "[gpt2, bert]"
             items = value.strip("[] ").split(",")
             value = [item.strip(" '\"") for item in items if item.strip()]
         try:
@@ -55,7 +55,7 @@ def checked(chapter: str, notebook: NotebookNode, values: Mapping[str, Any]) -> 
 
 
 def read_profile(folder: Path, profile: str) -> dict[str, dict[str, Any]]:
-    """The values that a profile gives to the parameters of each chapter, not checked.
+    """The parameters that a profile sets, by chapter, without a check of names and types.
 
     Raises:
         ParameterError: there is no such profile, or its file is not of the form ``chapter: {parameter: value}``.

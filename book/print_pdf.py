@@ -1,7 +1,7 @@
 """Print the book as book/_build/pdf/attngeo.pdf: ``python book/print_pdf.py``.
 
-Jupyter Book's builder singlehtml has made one page of the book before. Its own builder pdfhtml prints that page before
-MathJax has typeset the formulas, and without style sheets, since the first chapter is not in the folder of the build.
+Run ``jupyter-book build book --builder singlehtml`` first, which makes one page of the book. We do not use Jupyter
+Book's builder pdfhtml, because it prints before MathJax has typeset the formulas, and without style sheets.
 """
 
 import shutil
@@ -13,7 +13,7 @@ from playwright.sync_api import sync_playwright
 from attngeo.errors import AttngeoError
 from attngeo.files.checkout import chapters, root
 
-PATIENCE = 10 * 60 * 1000  # milliseconds for some thousand formulas
+PATIENCE = 10 * 60 * 1000  # milliseconds; there are several thousand formulas
 MARGINS = dict.fromkeys(("top", "bottom", "left", "right"), "15mm")
 MAKE_READY = """
 () => {
@@ -39,7 +39,7 @@ def print_book(built: Path, first_chapter: str) -> Path:
     shutil.copy(page_file, beside_styles)
     pdf = built / "pdf" / "attngeo.pdf"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))  # None: playwright's own
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))  # None means playwright's own
         page = browser.new_page(color_scheme="light")
         page.set_default_timeout(PATIENCE)
         page.goto(beside_styles.as_uri())

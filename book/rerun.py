@@ -1,4 +1,4 @@
-"""One chapter executed with other parameters, as a page or a notebook: what ``attngeo run`` does."""
+"""Execute one chapter with other parameters and write it as a page or a notebook, for ``attngeo run``."""
 
 from pathlib import Path
 from typing import Any
@@ -16,22 +16,22 @@ from attngeo.files.checkout import summaries
 def execute_and_write(
     chapter: str, profile: str, values: dict[str, Any], output: Path, progress_bar: bool = False
 ) -> None:
-    """Execute a chapter with these (checked) values, and the profile's for its other parameters, and write it.
+    """Execute a chapter with these (checked) values, take its other parameters from a profile, and write the result.
 
     Args:
-        chapter: its name.
-        profile: sets the parameters that ``values`` leaves out.
-        values: by parameter.
-        output: a page if its name ends in ``.html``, else a notebook.
-        progress_bar: whether to show one on stderr.
+        chapter: name of the chapter.
+        profile: sets the parameters that are not in ``values``.
+        values: values by parameter.
+        output: the file to write; a page if its name ends in ``.html``, otherwise a notebook.
+        progress_bar: whether to show a progress bar on stderr.
 
     Raises:
-        ChapterFailed: a cell raised an error; the notebook up to there is kept beside ``output``.
+        ChapterFailed: a cell raised an error; the notebook up to this cell is kept beside ``output``.
         PageError: the chapter was executed, but its page could not be made.
         ParameterError: the profile cannot be used.
     """
     from_profile = profile_values(profile).get(chapter, {})
-    with atomic_path(output) as temporary:  # an output that cannot be written is refused before the chapter is executed
+    with atomic_path(output) as temporary:  # refuses a path that cannot be written before executing
         if chapter in summaries(ROOT):
             update(profile)
         partial = output.with_suffix(".partial.ipynb")
@@ -39,7 +39,7 @@ def execute_and_write(
         if values:
             name_changes(run, values)
         if output.suffix == ".html":
-            from single_page import single_page  # Sphinx comes with it
+            from single_page import single_page  # imports Sphinx, which is slow
 
             text = single_page(chapter, run)
         else:
@@ -48,8 +48,8 @@ def execute_and_write(
 
 
 def name_changes(run: NotebookNode, values: dict[str, Any]) -> None:
-    """Say below the title which parameters were changed."""
+    """Add a line below the title with the parameters that were changed."""
     usual = defaults(run)
-    changes = [f"`{name} = {value!r}` in place of `{usual[name]!r}`" for name, value in values.items()]
+    changes = [f"`{name} = {value!r}` instead of `{usual[name]!r}`" for name, value in values.items()]
     title, _, text = run.cells[0].source.partition("\n")
-    run.cells[0].source = f"{title}\n\n*Run again with {', '.join(changes)}.*\n{text}"
+    run.cells[0].source = f"{title}\n\n*This page was run again with {', '.join(changes)}.*\n{text}"

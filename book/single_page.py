@@ -1,4 +1,4 @@
-"""One executed chapter as a single HTML file: its page of the book, with everything that the page loads inside."""
+"""One executed chapter as a single HTML file, which contains everything that its page in the book loads."""
 
 import re
 from base64 import b64encode
@@ -15,14 +15,14 @@ from nbformat import NotebookNode
 
 from attngeo.errors import AttngeoError
 
-# Parts of a page that lead to other pages, and the scripts that serve them.
+# The parts of a page that lead to other pages, and the scripts that these parts need.
 NAVIGATION = (
     ".bd-header-article, .bd-sidebar-primary, .bd-footer, .prev-next-footer, .page-files, #pst-search-dialog,"
     " .pst-async-banner-revealer"
 )
 NAVIGATION_SCRIPTS = re.compile(r"fontawesome|bootstrap|searchtools|language_data|searchindex|sphinx-book-theme")
 ICON_FONTS = ("fa-solid-900.woff2",)
-# The file asks for nothing outside of itself, whatever is in it.
+# The browser loads nothing from outside of the file, whatever the file contains.
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:"
 URL = re.compile(r"""url\((["']?)(?!["']?data:)([^)"']+)\1\)""")
 IMPORT = re.compile(r"""@import ["']([^"']+)["'];""")
@@ -33,13 +33,14 @@ class PageError(AttngeoError):
 
 
 def single_page(chapter: str, run: NotebookNode) -> str:
-    """The page of a chapter that was executed, as HTML.
+    """The HTML page of an executed chapter.
 
-    The other chapters are read but not executed, since the page refers to their theorems and formulas. Links to other
-    pages lead to the published book if ``html: baseurl`` in _config.yml has its address, else they become text.
+    The other chapters are read, because the page refers to their theorems and formulas, but not executed. If
+    ``html: baseurl`` in _config.yml has the address of the published book, links to other pages lead there. Otherwise
+    they become text.
 
     Raises:
-        PageError: Sphinx ended with an error, which it has printed.
+        PageError: Sphinx failed and has printed the reason.
     """
     with TemporaryDirectory() as folder:
         executed = Path(folder, f"{chapter}.ipynb")
@@ -63,7 +64,7 @@ def single_page(chapter: str, run: NotebookNode) -> str:
 
 
 def self_contained(page: Path) -> str:
-    """The HTML of a built page with its style sheets, scripts, fonts and images inside, and without navigation."""
+    """The HTML of a built page that contains its style sheets, scripts, fonts and images, and no navigation."""
     soup = BeautifulSoup(page.read_text("utf-8"), "html.parser")
     for part in soup.select(NAVIGATION):
         part.decompose()
@@ -103,7 +104,7 @@ def _put_scripts_inside(soup: BeautifulSoup, page: Path) -> None:
         if NAVIGATION_SCRIPTS.search(source):
             script.decompose()
         elif source:
-            # MathJax draws with SVG here, because its other output loads fonts from files.
+            # MathJax has to draw with SVG here, because its other output loads fonts from files.
             path = _file(page, source.replace("tex-chtml.js", "tex-svg.js"))
             script.string = path.read_text("utf-8").replace("</script", "<\\/script")
             if deferred:  # only scripts in files can be deferred
@@ -115,7 +116,7 @@ def _file(page: Path, address: str) -> Path:
 
 
 def _style(path: Path) -> str:
-    """A style sheet with the sheets that it imports, its images, and of its fonts the icons that chapters use."""
+    """A style sheet that contains the sheets that it imports, its images, and the icon font that chapters use."""
 
     def inside(url: re.Match) -> str:
         target = _file(path, url[2])

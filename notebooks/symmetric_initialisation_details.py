@@ -165,8 +165,8 @@ glue("hot-seeds", len(temperature.primary))
 # ## How the differences are measured
 #
 # *Final loss.* The last held-out loss of one start less that of the other, at the same seed. A start has a *lower* or a
-# *higher loss* if Student's 95 % interval leaves out zero, and otherwise there is *no difference beyond the noise between
-# seeds*. Fewer than {glue:text}`least` seeds give no interval and no verdict. {numref}`tab-init-answer` has
+# *higher loss* if Student's 95 % interval leaves out zero, and otherwise *no difference larger than the variation
+# between seeds*. Fewer than {glue:text}`least` seeds give no interval and no verdict. {numref}`tab-init-answer` has
 # {glue:text}`n-intervals` such intervals: were nothing different at all, about {glue:text}`n-false` of them would leave out
 # zero by chance.
 #
@@ -211,7 +211,7 @@ table(
     pd.DataFrame(words).rename_axis("pair").fillna("–"),
     name="tab-init-answer",
     caption="What each change of the start is worth: difference of the final held-out losses, with its interval. "
-    "*Within noise*: no difference beyond the noise between seeds. A dash: not run. *released* is what the released code "
+    "*Within noise*: no difference larger than the variation between seeds. A dash: not run. *released* is what the released code "
     "calls symmetric; *symmetric-indefinite* has as many negative eigenvalues as positive ones.",
 )
 

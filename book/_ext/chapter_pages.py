@@ -1,7 +1,7 @@
-"""Sphinx extension: executes stale chapters before Sphinx reads them, and makes pages of the executed notebooks.
+"""Sphinx extension that executes stale chapters and makes pages of the executed notebooks.
 
-MyST-NB reads a chapter through `read`, by the setting ``nb_custom_formats``, after `give_run` has put the executed
-notebook in the place of the chapter's text.
+By the setting ``nb_custom_formats``, MyST-NB reads a chapter with `read`. Before this, `give_run` replaces the text of
+the chapter by the executed notebook.
 """
 
 import re
@@ -17,7 +17,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Jupyter Book adds only this file's folder
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Jupyter Book adds only the folder of this file
 import execute
 from livingpaper.display.verdicts import reports
 from presentation import present
@@ -27,15 +27,15 @@ from attngeo.errors import AttngeoError
 from attngeo.files.checkout import current_profile, runs
 from attngeo.files.provenance import repository
 
-# A page loads nothing from another host, whatever it contains. Some browsers do not count a folder on disk as 'self',
-# so "file:" is listed too.
+# The browser loads nothing from other hosts, whatever a page contains. "file:" is listed because some browsers do not
+# count a folder on disk as 'self'.
 POLICY = (
     "default-src 'none'; script-src 'self' file: 'unsafe-inline'; style-src 'self' file: 'unsafe-inline';"
     " img-src 'self' file: data:; font-src 'self' file: data:; connect-src 'self' file:; base-uri 'none';"
     " form-action 'self' file:"
 )
 SHARED_SCRIPT = "_static/interactive.js"
-# Addresses of pages that were removed, and the section or page that a reader who follows an old link finds instead.
+# Addresses of removed pages, and where their links lead now.
 MOVED = {"notebooks/cost.html": "../use/score.html#what-it-costs", "notebooks/trust.html": "../use/train.html"}
 OTHER_PAGES = {"fig": "a figure of the book", "tab": "a table of the book"}
 
@@ -43,14 +43,14 @@ logger = logging.getLogger(__name__)
 
 
 def read(text: str) -> NotebookNode:
-    """The notebook that MyST-NB shall render: by then the text of a chapter is its executed notebook."""
+    """The notebook that MyST-NB renders. At this point the text of a chapter is its executed notebook."""
     return nbformat.reads(text, as_version=4)
 
 
 def bring_up_to_date(app: Sphinx) -> None:
     """On ``builder-inited``: execute the chapters that are stale."""
     if app.config.single_run:
-        app.builder.search = False  # one page needs no index
+        app.builder.search = False  # a single page needs no search index
         return
     try:
         execute.update(app.config.chapter_profile, logger.info)
@@ -59,14 +59,14 @@ def bring_up_to_date(app: Sphinx) -> None:
 
 
 def is_chapter(app: Sphinx, page: str) -> bool:
-    """Whether a page is made from a notebook."""
+    """Whether the page is made from a notebook."""
     return app.env.doc2path(page).endswith(".py")
 
 
 def run_of(app: Sphinx, page: str) -> Path | None:
-    """The executed notebook behind a page; None where there is none.
+    """The executed notebook of a page, or None if there is none.
 
-    Where a single page is built (`single_page`), that is the only chapter that was executed.
+    In a build of a single page (`single_page`), only this page has one.
     """
     if not is_chapter(app, page):
         return None
@@ -77,28 +77,28 @@ def run_of(app: Sphinx, page: str) -> Path | None:
 
 
 def give_run(app: Sphinx, page: str, source: list[str]) -> None:
-    """On ``source-read``: put the executed notebook in the place of the chapter's text."""
+    """On ``source-read``: replace the text of a chapter by its executed notebook."""
     if not is_chapter(app, page):
         return
     chapter = Path(page).name
     run_path = run_of(app, page)
-    if run_path is None:  # other pages refer to its labels; it has no numbers to show
+    if run_path is None:  # read only for its labels, to which the single page refers
         text = nbformat.writes(execute.notebook(chapter))
         source[0] = re.sub(r"\{glue:\w+\}`[^`]*`", "", text)
         return
-    app.env.note_dependency(str(run_path))  # Sphinx reads the page again when the chapter was executed again
+    app.env.note_dependency(str(run_path))  # a new run makes the page out of date
     run = nbformat.read(run_path, as_version=4)
     source[0] = nbformat.writes(present(chapter, source[0], run))
     for result in reports(chapter, run):
         if not result["supported"]:
             name = f"{result['statement']} {result['part']}".strip()
-            logger.warning(f"the check of {name} does not support its verdict", location=page, type="attngeo")
+            logger.warning(f"The check of {name} does not support its verdict.", location=page, type="attngeo")
 
 
 def replace_number_of_other_page(
     app: Sphinx, env: BuildEnvironment, node: nodes.Element, text: nodes.Element
 ) -> nodes.Node | None:
-    """On ``missing-reference``: a single page has no numbers for the figures of other pages."""
+    """On ``missing-reference``: in a single page, refer to figures of other pages in words instead of numbers."""
     if not app.config.single_run or node.get("reftype") != "numref":
         return None
     kind = node["reftarget"].partition("-")[0]
@@ -106,9 +106,9 @@ def replace_number_of_other_page(
 
 
 def add_to_head(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """On ``html-page-context``: the page's policy on what it may load, and what a link to the page shows."""
+    """On ``html-page-context``: add the policy on what the page may load, and the preview of a link to it."""
     tags = [context.get("metatags", "")]
-    if not app.config.single_run:  # a single page has a policy of its own
+    if not app.config.single_run:  # `single_page` writes a stricter policy
         tags.insert(0, f'<meta http-equiv="Content-Security-Policy" content="{POLICY}" />')
     first_paragraph = next(doctree.findall(nodes.paragraph), None) if doctree else None
     if first_paragraph is not None:
@@ -120,22 +120,24 @@ def add_to_head(app: Sphinx, page: str, template: str, context: dict[str, Any], 
 def choose_scripts(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """On ``html-page-context``: the script that interactive figures share comes first, and others only if wanted."""
+    """On ``html-page-context``: of the scripts for interactive figures, load those that this page needs."""
     html = "".join(node.astext() for node in doctree.findall(nodes.raw)) if doctree else ""
     wanted = {f"_static/interactives/{name}.js" for name in re.findall(r'data-interactive="(\w+)"', html)}
     scripts = context["script_files"]
     for missing in sorted(wanted - {str(script.filename) for script in scripts}):
-        logger.warning(f"book/{missing} is missing, which an interactive needs", location=page, type="attngeo")
+        logger.warning(f"An interactive figure needs book/{missing}, which is missing.", location=page, type="attngeo")
     kept = [s for s in scripts if s.filename in wanted or "/interactives/" not in str(s.filename)]
     context["script_files"] = sorted(kept, key=lambda script: script.filename != SHARED_SCRIPT)
 
 
 def add_to_body(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """On ``html-page-context``: figures for narrow screens, and at the end the files of the page to take away."""
-    if doctree is None:  # the search page and the index are made from no file
+    """On ``html-page-context``: add figures for narrow screens and, at the end of the page, its files to download."""
+    if doctree is None:  # the search page and the index have no source file
         return
-    context["body"] = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')  # docutils' role is outdated
-    if app.builder.name != "html":  # nothing to take away from a printed page
+    context["body"] = context["body"].replace(
+        'role="doc-biblioentry"', 'role="listitem"'
+    )  # the role that docutils writes is deprecated
+    if app.builder.name != "html":  # a printed page has no downloads
         return
     run_path, folder = run_of(app, page), Path(app.outdir)
     run = nbformat.read(run_path, as_version=4) if run_path else None
@@ -146,7 +148,7 @@ def add_to_body(app: Sphinx, page: str, template: str, context: dict[str, Any], 
 
 
 def write_redirects(app: Sphinx, error: Exception | None) -> None:
-    """On ``build-finished``: at each removed page's address, a page that sends the reader on."""
+    """On ``build-finished``: write a page that redirects readers at the address of each removed page."""
     if error or app.builder.name != "html" or app.config.single_run:
         return
     for old, new in MOVED.items():
@@ -168,8 +170,10 @@ def write_redirects(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict:
     """Register with Sphinx."""
-    app.add_config_value("chapter_profile", current_profile(), "env", str)  # another one: every page is read again
-    app.add_config_value("single_run", "", "", str)  # the executed notebook of which a single page is built
+    app.add_config_value(
+        "chapter_profile", current_profile(), "env", str
+    )  # another profile makes every page out of date
+    app.add_config_value("single_run", "", "", str)  # path of the executed notebook, in a build of a single page
     app.add_config_value("code_address", repository(execute.ROOT), "html", str)
     app.connect("builder-inited", bring_up_to_date)
     app.connect("source-read", give_run)

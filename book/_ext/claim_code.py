@@ -1,6 +1,6 @@
-"""The code of a claim as the page shows it: the function, its call with the values of the run, and what both use.
+"""The code of a claim as its page shows it: the function, its call with the values of the run, and what both use.
 
-Copied together they run: imports, constants and functions of the same notebook come with them.
+A reader can copy and run it, because it includes the imports, constants and functions of the notebook that it uses.
 """
 
 import ast
@@ -13,7 +13,7 @@ from typing import Any
 from livingpaper.claims.claim import decoration
 from livingpaper.display.check_line import CODE
 
-MARK = re.compile(CODE.format(r"(\w+)"))  # where a check line leaves room for the code of a claim
+MARK = re.compile(CODE.format(r"(\w+)"))  # where a check line wants the code of a claim
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Definition:
 
     name: str
     node: ast.stmt
-    text: str  # without the decorator that holds the words of a claim
+    text: str  # without the decorator that has the texts of a claim
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class NotebookCode:
     """The code of a notebook, looked up by name."""
 
     definitions: dict[str, Definition]
-    calls: dict[str, ast.Call]  # the last call of each function, with values in the place of variables
+    calls: dict[str, ast.Call]  # the last call of each function, with values instead of variables
     imports: list[ast.Import | ast.ImportFrom]
-    values: Mapping[str, Any]  # of the parameters
+    values: Mapping[str, Any]  # values of the parameters
 
 
 def with_code(markdown: str, cells: Sequence[str], values: Mapping[str, Any]) -> str:
@@ -55,7 +55,7 @@ def with_code(markdown: str, cells: Sequence[str], values: Mapping[str, Any]) ->
 
 
 class _VariablesReplaced(ast.NodeTransformer):
-    """Outside of functions, puts values in the place of parameters and of variables in lower case."""
+    """Replaces parameters and lower-case variables by their values, except within functions."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.values: dict[str, ast.expr] = {name: ast.Constant(value) for name, value in values.items()}
@@ -93,7 +93,7 @@ def _definitions(source: str) -> Iterator[Definition]:
 
 
 def _claim_code(name: str, code: NotebookCode) -> str:
-    """The function and its call, and below it, folded, what they use."""
+    """The function and its call, and a fold with the code that they use."""
     call, claim = code.calls[name], code.definitions[name]
     used, names, parameters = {name}, set(), set()
     waiting: list[ast.AST] = [call, claim.node]
@@ -120,7 +120,7 @@ def _claim_code(name: str, code: NotebookCode) -> str:
 
 
 def _imports_of(names: set[str], code: NotebookCode) -> list[str]:
-    """The import statements of the notebook, reduced to these names."""
+    """The import statements of the notebook, restricted to these names."""
     statements = []
     for statement in map(copy.copy, code.imports):
         statement.names = [alias for alias in statement.names if (alias.asname or alias.name) in names]

@@ -1,7 +1,7 @@
-"""An executed chapter as MyST-NB shall render it.
+"""An executed chapter in the form that MyST-NB renders.
 
-Figures and tables get their numbers and captions, images their descriptions, and checks the code of their claims. At
-the end of the page stands how it was made.
+Figures and tables get numbers and captions, images get descriptions, and checks get the code of their claims. The end
+of the page tells how the page was made.
 """
 
 import copy
@@ -19,7 +19,7 @@ from parameters import defaults
 
 from attngeo.plot import METADATA_KEY, NARROW_SVG
 
-HIDDEN = {"remove-cell", "remove_cell", "remove-output", "remove_output"}  # tags of cells whose output is not shown
+HIDDEN = {"remove-cell", "remove_cell", "remove-output", "remove_output"}  # tags that hide the output of a cell
 
 
 def present(chapter: str, text: str, run: NotebookNode) -> NotebookNode:
@@ -40,7 +40,7 @@ def present(chapter: str, text: str, run: NotebookNode) -> NotebookNode:
         if "injected-parameters" in tags:
             continue
         line = next(first_lines, line)
-        if "parameters" in tags:  # the table at the end has them
+        if "parameters" in tags:  # the table at the end of the page shows them
             continue
         for piece in _pieces(cell):
             if MARK.search(piece.source):
@@ -54,7 +54,7 @@ def present(chapter: str, text: str, run: NotebookNode) -> NotebookNode:
 
 
 def run_table(chapter: str, run: NotebookNode, values: dict[str, Any]) -> str:
-    """The folded end of a page: what the chapter was given, where, when and how long it ran, with which versions."""
+    """The fold at the end of a page: the parameters, device, time, duration, commit and versions of the run."""
     record, timing = run.metadata[RECORD], run.metadata.papermill
     facts = {
         "profile": record["profile"],
@@ -77,14 +77,14 @@ def run_table(chapter: str, run: NotebookNode, values: dict[str, Any]) -> str:
             for name, parameter in parameters.items()
         ]
         example = f"attngeo run {chapter} -p {next(iter(parameters))} VALUE"
-        blocks += [f"Its parameters, which `{example}` changes:", markdown_table(pd.DataFrame(rows))]
+        blocks += [f"The command `{example}` changes one of its parameters:", markdown_table(pd.DataFrame(rows))]
     return "\n\n".join([*blocks, "::::"])
 
 
 def _pieces(cell: NotebookNode) -> list[NotebookNode]:
-    """A cell and, as cells of their own, what it shows.
+    """A cell, followed by further cells with its outputs.
 
-    MyST-NB gives a caption to a cell and not to an output, and a label can only stand in a cell of text.
+    In MyST-NB, captions belong to cells instead of outputs, and labels need a Markdown cell.
     """
     tags = cell.metadata.get("tags", [])
     if cell.cell_type != "code" or not cell.outputs or HIDDEN & set(tags):
@@ -97,7 +97,9 @@ def _pieces(cell: NotebookNode) -> list[NotebookNode]:
             pieces.append(_figure(output, **described["figure"]))
             if "interactive" in described:
                 html = container(**described["interactive"], figure=described["figure"]["name"])
-                pieces.append(nbformat.v4.new_markdown_cell(html))  # an output would get a background and margins
+                pieces.append(
+                    nbformat.v4.new_markdown_cell(html)
+                )  # MyST-NB would give an output a background and margins
         elif "table" in described:
             pieces.append(nbformat.v4.new_markdown_cell(_table(output.data["text/markdown"], **described["table"])))
         elif "results" in described:
@@ -112,18 +114,18 @@ def _pieces(cell: NotebookNode) -> list[NotebookNode]:
 
 def _figure(output: NotebookNode, name: str, caption: str, alt: str) -> NotebookNode:
     del output.data["text/plain"]
-    output.data.pop(NARROW_SVG, None)  # takeaways.py puts this form beside the page
+    output.data.pop(NARROW_SVG, None)  # takeaways.py writes the narrow version beside the page
     cell = _code_cell(output)
     cell.metadata["mystnb"] = {
         "figure": {"name": name, "caption": caption},
-        "image": {"alt": alt, "classes": "dark-light"},  # custom.css adapts its colours to the dark theme
+        "image": {"alt": alt, "classes": "dark-light"},  # custom.css looks for this class
     }
     return cell
 
 
 def _table(markdown: str, name: str, caption: str, folded: str = "") -> str:
     body = markdown.removeprefix(f"*{caption}*\n\n")
-    fence = "~~~~"  # behind backticks, a caption could not contain any (CommonMark)
+    fence = "~~~~"  # after a fence of backticks, a caption could not contain backticks (CommonMark)
     block = f"{fence}{{table}} {caption}\n:name: {name}\n\n{body}\n{fence}"
     return f"::::{{dropdown}} {folded}\n{block}\n::::" if folded else block
 

@@ -1,4 +1,4 @@
-"""What a page offers beyond its text: files to download, a preview of links to it, figures for narrow screens."""
+"""Additions to a page: files to download, the preview of a link to it, and figures for narrow screens."""
 
 import html
 import re
@@ -13,8 +13,8 @@ from nbformat import NotebookNode
 from attngeo.files.atomic import write_text
 from attngeo.plot import METADATA_KEY, NARROW_SVG
 
-FIGURES = "figures"  # a folder of the built book
-PREVIEW = "_static/preview.png"  # `python -m chapters.introduction.two_models` draws it
+FIGURES = "figures"  # folder in the built book
+PREVIEW = "_static/preview.png"  # drawn by `python -m chapters.introduction.two_models`
 LONGEST_DESCRIPTION = 200  # characters
 
 
@@ -25,13 +25,13 @@ def hand_out(folder: Path, page: str, source: Path, run: NotebookNode | None, ad
 
     Args:
         folder: the built book.
-        page: path of the page in it without suffix, such as ``notebooks/two_scores``.
-        source: the file that the page was made from.
+        page: path of the page in the book without suffix, such as ``notebooks/two_scores``.
+        source: the source file of the page.
         run: the executed notebook, if the page is a chapter.
-        address: address of the code; "" where it has none.
+        address: address of the repository; "" if it has none.
 
     Returns:
-        HTML with links to the files and, where the code has an address, a link to edit the page.
+        HTML with links to the files and, if the repository has an address, a link to edit the page.
     """
     write_text(folder / f"{page}{source.suffix}", source.read_text(encoding="utf-8"))
     files = {"Source": source.suffix}
@@ -41,7 +41,7 @@ def hand_out(folder: Path, page: str, source: Path, run: NotebookNode | None, ad
     name = Path(page).name
     links = [f'<a href="{name}{suffix}" download>{words}</a>' for words, suffix in files.items()]
     if address:
-        # In the repository, notebooks are not below book/, where the build finds them through a link.
+        # The build finds notebooks/ through a link in book/, but in the repository this folder is not in book/.
         path = page if run is not None else f"book/{page}"
         links.append(f'<a href="{html.escape(address)}/edit/main/{path}{source.suffix}">Edit this page</a>')
     return f'<p class="page-files">Take away: {" · ".join(links)}</p>'
@@ -52,9 +52,9 @@ def link_preview(page: str, title: str, opening: str, base: str) -> str:
 
     Args:
         page: path of the page without suffix.
-        title: may contain HTML.
-        opening: the page's first paragraph, whose formulas are TeX.
-        base: address of the published book; "" where it is not published. Without it there is no picture.
+        title: title of the page, which may contain HTML.
+        opening: first paragraph of the page, with formulas in TeX.
+        base: address of the published book; "" if it is not published. Without an address there is no picture.
     """
     words = re.sub(r"\\(?:top|T)\b|[\\{}^$]", "", " ".join(opening.split()))
     description = textwrap.shorten(words, LONGEST_DESCRIPTION, placeholder=" ...")
@@ -70,10 +70,10 @@ def link_preview(page: str, title: str, opening: str, base: str) -> str:
 
 
 def add_narrow_figures(folder: Path, body: str, run: NotebookNode) -> str:
-    """Write the one-column forms of a chapter's figures into the built book, and let narrow screens show them.
+    """Write the narrow versions of a chapter's figures into the built book, and show them on narrow screens.
 
     Returns:
-        The HTML of the page with these figures.
+        The HTML of the page with these figures added.
     """
     for cell in run.cells:
         for output in cell.get("outputs", []):

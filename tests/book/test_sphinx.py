@@ -172,7 +172,7 @@ def test_a_page_alone_follows_the_parameters_and_works(again, browser, theme, gr
     browser.get(again.as_uri())
     found = browser.execute_async_script(ALIVE)
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
-    assert "Run again with n = 7 in place of 1." in found["text"] and "A line to 7." in found["text"]
+    assert "This page was run again with n = 7 instead of 1." in found["text"] and "A line to 7." in found["text"]
     assert "By Lemma 2.1, elsewhere, (1.1) and Fig. 1.1, not a table of the book, it is 0.5000." in found["text"]
     assert found["formulas"][0] == found["formulas"][1] >= 2 and not found["failed"]
     assert found["stage"] == "7" and found["image"] == ["A line."] and not found["folded"]

@@ -89,9 +89,9 @@ def test_a_number_names_its_kind_and_whose_it_is():
         ("2.4", "", "Thm. 2.4 of the paper"),
         ("S1.11", "", "Lemma S1.11 of the paper"),
         ("S2.1", "(skew)", "Section S2.1 of the paper (skew)"),
-        ("Eq. S147", "and S148, poles", "Eq. S147 of the paper and S148, poles"),
+        ("Eq. S147", "and S148, poles", "Eqs. S147 and S148 of the paper, poles"),
         ("Table S2", "", "Table S2 of the paper"),
-        ("Web table", "", "web table of the paper's web page"),
+        ("Web table", "", "Table on the paper's web page"),
     ):
         assert published.of_the_paper(statement, part) == written
 

@@ -23,7 +23,7 @@ def test_models_smaller_or_trained_on_less_than_those_spoken_of_decide_nothing_a
         assert [c.standing for c in joined([small, MET], PAPERS)] == [Standing.TOLD, Standing.AGREES]
         assert str(less) in too_small([small], PAPERS) and str(PAPERS) in too_small([small], PAPERS)
         for large in (MET, replace(MET, training=Training.of_paper(12))):
-            with pytest.raises(AssertionError, match="let them decide"):
+            with pytest.raises(AssertionError, match="have to decide"):
                 too_small([small, large], PAPERS)
     assert not joined([Case("a", "gap", MET.estimate)], PAPERS)[0].decides  # of unknown size
 

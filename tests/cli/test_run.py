@@ -48,7 +48,9 @@ def test_parameters_on_the_command_line_come_before_those_of_the_profile(here, a
 def test_a_failing_cell_leaves_a_partial_notebook_and_the_last_good_one(here, refused):
     (here / "out.ipynb").write_text("good")
     said = refused("run", "greets", "-p", "n", "9", "-o", "out.ipynb")
-    assert said.endswith("Chapter greets failed: ValueError: nine. Its cells up to there are in out.partial.ipynb.\n")
+    assert said.endswith(
+        "Chapter greets failed: ValueError: nine. The cells up to the failing one are in out.partial.ipynb.\n"
+    )
     assert (here / "out.ipynb").read_text() == "good" and "hello" in printed(here / "out.partial.ipynb")
 
 

@@ -35,8 +35,9 @@ def test_the_line_has_the_papers_number_what_it_misses_and_how_many_numbers_ther
     cosine = claimed(monte_carlo("cosine", SAMPLES, 1, "<"), "=", 1)
     line = summary(check_line(result(cosine, exact("error", 3e-16), exact("other", 2e-16))))
     assert badge("misprint") in line and "Prop. 2.2 of the paper, Eqs. S33–S36" in line
-    assert "cosine **0.670 ± 0.035**, paper 1" in line
-    assert "3 × 10⁻¹⁶" in line and "3 numbers" in line
+    assert "For “cosine” the paper gives 1, and we find **0.670 ± 0.035**." in line
+    assert "Our computation confirms the corrected statement up to a rounding error of 3 × 10⁻¹⁶." in line
+    assert "See the 3 numbers" in line
 
 
 def test_a_row_shows_paper_ours_what_was_measured_and_how_the_claim_stands():
@@ -63,7 +64,7 @@ def test_identities_up_to_rounding_are_one_row_and_name_the_largest_error():
     found = rows(result(exact("a", 1e-16), exact("b", -3e-16), exact("c", 2e-16), exact("d", 2, 2)))
     assert len(found) == 2
     (merged,) = [row for row in found if row.quantity.startswith("3 identities")]
-    assert "a; b; c" in merged.quantity and merged.measured.endswith("3 × 10⁻¹⁶")
+    assert "a; b; c" in merged.quantity and merged.measured == "at most 3 × 10⁻¹⁶"
     # one that fails stays by itself
     assert len(rows(result(exact("a", 1e-16), exact("b", 1e-3), exact("c", 2e-16)))) == 2
 
@@ -77,10 +78,12 @@ def test_both_ends_of_an_interval_are_one_row():
 def test_what_was_measured_on_too_small_a_model_is_told_and_does_not_head_the_check():
     against = replace(claimed(compare("least", 0.04, ">"), "<", 0), interval=Estimate(0.05, 0.04, 0.06))
     told, decisive = replace(against, decides=False), claimed(compare("released", -0.5, "<"), "<", 0)
-    assert "paper < 0" in summary(check_line(result(against, decisive, verdict=Verdict.HOLDS)))
+    contradicted = "For “least” the paper gives a value below 0, and we find **0.050 [0.040, 0.060]**."
+    assert contradicted in summary(check_line(result(against, decisive, verdict=Verdict.HOLDS)))
     line = check_line(result(told, decisive, verdict=Verdict.HOLDS))
-    assert "released: −0.5" in summary(line) and "least" not in summary(line)
-    assert [row[-1] for row in table(line)[1:]] == ["– too small or short", "✓ agrees"]
+    said = "We find −0.5 for “released”, which confirms the statement. Numbers from models that are too small or were"
+    assert said in summary(line) and "least" not in summary(line)
+    assert [row[-1] for row in table(line)[1:]] == ["– too small or too briefly trained", "✓ agrees"]
     assert 'class="standing-told"' in line
 
 
@@ -88,18 +91,20 @@ def test_the_line_of_what_is_undecided_says_why_and_counts_each_reason():
     wide = replace(claimed(compare("lead", -0.1, "<"), "<", 0), interval=Estimate(0.1, -0.1, 0.3))
     small = [replace(claimed(compare(f"small {n}", 0.04, ">"), "<", 0), decides=False) for n in (4, 8)]
     line = check_line(result(*small, verdict=Verdict.UNDECIDED))
-    assert "? 2 of 2 too small or short" in summary(line) and "undecided," not in summary(line)
+    small_models = "from models that are too small or were trained too briefly for a conclusion."
+    assert f"? Both measurements come {small_models}" in summary(line) and "interval" not in summary(line)
     line = check_line(result(*small, wide, verdict=Verdict.UNDECIDED))
-    assert "? 2 of 3 too small or short, 1 of 3 undecided" in summary(line)
+    intervals = "1 of the 3 measurements has a confidence interval that allows both answers."
+    assert f"? 2 of the 3 measurements come {small_models} {intervals}" in summary(line)
 
 
 def test_what_falls_short_of_its_plan_is_neither_ticked_nor_counted_as_agreeing():
     short = replace(compare("lower end", 0.15, ">"), asked=0.2)
     line = check_line(Result("4.1", "", "t", Verdict.SHORT, (short, compare("interaction", 0.3, ">")), ours=True))
     assert badge("less than its plan asked") in summary(line) and "✓" not in summary(line)
-    assert "◐ 1 of 2 less than its plan asked" in summary(line)
+    assert "◐ 1 of the 2 measurements falls short of what we had planned." in summary(line)
     (_, asked, measured, outcome), other = table(line)[1:]
-    assert asked.endswith("> 0.2 by its plan") and measured.endswith("0.15")
+    assert asked.endswith("> 0.2, as we had planned") and measured.endswith("0.15")
     assert outcome == "◐ less than its plan asked"
     assert other[-1] == "✓ agrees" and 'class="standing-short"' in line
 
@@ -108,7 +113,9 @@ def test_only_what_agrees_is_counted():
     ours = [compare(f"gap {n}", 0.5, ">").claimed(Verdict.HOLDS, ours=True) for n in (2, 3, 4)]
     told = replace(ours[0], decides=False)
     line = summary(check_line(Result("4.1", "", "t", Verdict.HOLDS, (told, *ours[1:]), ours=True)))
-    assert "</span> 2 agree" in line and "3 numbers" in line
+    assert (
+        "</span> 2 numbers that we computed confirm the statement. Numbers from models" in line and "3 numbers" in line
+    )
 
 
 def test_a_verdict_without_support_says_so_and_stands_open():

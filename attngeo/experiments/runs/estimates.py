@@ -1,6 +1,6 @@
-"""Numbers over seeds with their intervals, and what the interval of a difference says.
+"""Numbers over seeds with their confidence intervals, and the outcome that follows from the interval of a difference.
 
-What never comes, such as a crossing of two curves, is `NEVER`, minus infinity: no mean hides it.
+An event that does not happen, such as a crossing of two curves, is `NEVER`, minus infinity, which no mean can hide.
 """
 
 import math
@@ -12,10 +12,10 @@ from scipy import stats
 
 NEVER = -math.inf
 LEVEL = 0.95
-LEAST_SEEDS = 3  # fewer give no interval
+LEAST_SEEDS = 3  # with fewer seeds, there is no interval
 
 HELPS, HURTS = "lower loss", "higher loss"
-NO_DIFFERENCE, TOO_FEW = "no difference beyond the noise between seeds", "too few seeds"
+NO_DIFFERENCE, TOO_FEW = "no difference larger than the variation between seeds", "too few seeds"
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Estimate:
 
 
 def over_seeds(values: Iterable[float], level: float = LEVEL) -> Estimate:
-    """``mean(e) ± t sd(e) / sqrt(n)`` of one number per seed, such as the last loss of an arm less its baseline's.
+    """``mean(e) ± t sd(e) / sqrt(n)`` of one number per seed, such as the difference of an arm and its baseline.
 
-    ``t`` is Student's quantile for n - 1 degrees of freedom: the e_i are taken as normal.
+    ``t`` is Student's quantile for n - 1 degrees of freedom, which assumes that the e_i are normal.
     """
     e = np.array(list(values), dtype=float)
     mean, n = float(e.mean()), len(e)
@@ -46,7 +46,7 @@ def over_seeds(values: Iterable[float], level: float = LEVEL) -> Estimate:
 
 
 def difference_of_means(first: Iterable[float], second: Iterable[float], level: float = LEVEL) -> Estimate:
-    """Mean of the first less that of the second, which are not paired, with Welch's interval."""
+    """Mean of the first minus the mean of the second, which are not paired, with Welch's interval."""
     a, b = (np.array(list(values), dtype=float) for values in (first, second))
     value = float(a.mean() - b.mean())
     if min(len(a), len(b)) < LEAST_SEEDS:
@@ -56,7 +56,7 @@ def difference_of_means(first: Iterable[float], second: Iterable[float], level: 
 
 
 def outcome(difference: Estimate) -> str:
-    """What the interval of a difference of losses says: `HELPS`, `HURTS`, `NO_DIFFERENCE` or `TOO_FEW`."""
+    """The outcome of a difference of losses, by its interval: `HELPS`, `HURTS`, `NO_DIFFERENCE` or `TOO_FEW`."""
     if not difference.has_interval:
         return TOO_FEW
     if difference.high < 0:

@@ -6,9 +6,11 @@ from functools import partial
 
 from attngeo.experiments.runs.estimates import NEVER, Estimate
 
+SMALL_COUNTS = "no one two three four five six seven eight nine ten eleven twelve".split()
+
 
 def number(value: float, digits: int, sign: str = "") -> str:
-    """Rounded, with a minus that is one and none before a zero; with ``sign="+"`` always signed."""
+    """Rounded, with a typographic minus and no sign before zero; ``sign="+"`` also writes a plus."""
     return f"{round(value, digits) + 0.0:{sign}.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
@@ -47,6 +49,11 @@ def joined_by_and(words: Sequence[str]) -> str:
     """``a``, ``a and b``, or ``a, b and c``."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def spelled(count: int) -> str:
+    """``no``, ``one``, ... ``twelve``, and digits for larger counts."""
+    return SMALL_COUNTS[count] if count < len(SMALL_COUNTS) else f"{count:,}"
 
 
 def share_of(count: int, total: int) -> str:

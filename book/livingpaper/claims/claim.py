@@ -1,18 +1,20 @@
-"""A claim: what the paper says, what we hold beside it, and the comparisons that decide, in one cell of a notebook.
+"""A claim: a statement of the paper or of ours, our verdict, and the comparisons behind it, in one notebook cell.
 
 ::
 
     @claim("S1.8", "Eq. S57", "which independence removes the cross terms", Verdict.MISPRINT, printed=..., holds=...)
     def independence_of_vectors(d=64):
         left, right = ...
-        yield exact("left less right of Eq. S57", left - right)
+        yield exact("left side minus right side of Eq. S57", left - right)
 
     show(independence_of_vectors(d))
 
-The paper claims each number compared if the statement holds; if it does not, the number from which it is to differ
-(``≠``), and of other comparisons nothing. ``exact(..., paper="= 0")`` says otherwise, ``paper=""`` that it has nothing.
-Words that hold a number are returned when all is compared: ``return {"holds": f"... {value:.0f} ..."}``; so is a
-``verdict`` that follows from the numbers.
+If the verdict is that the statement holds, every number compared counts as claimed by the paper. Otherwise, the paper
+is taken to claim equality wherever we compare with ``≠``, and nothing in other comparisons. ``exact(..., paper="= 0")``
+overrides this, and ``paper=""`` means that the paper has no number here.
+
+Texts that contain computed numbers are returned after the last comparison, as in
+``return {"holds": f"... {value:.0f} ..."}``, and so is a ``verdict`` that follows from the numbers.
 """
 
 import ast
@@ -27,16 +29,16 @@ from livingpaper.claims.results import Comparison, Result, Verdict, WordingError
 
 __all__ = ["Comparisons", "Verdict", "claim", "claims_of", "compare", "exact", "monte_carlo"]
 
-OURS = "This is a statement of ours, not of the paper."
+OURS = "This statement is ours, not the paper's."
 QUOTED = ("printed", "place")
 NEEDED = {
     Verdict.HOLDS: (),
-    Verdict.STATED: (*QUOTED, "remark"),  # quotes the assumption where it stands, and says what rests on it
+    Verdict.STATED: (*QUOTED, "remark"),  # quotes the assumption, and explains what depends on it
     Verdict.MISPRINT: (*QUOTED, "holds"),
-    Verdict.ASSUMPTION: (*QUOTED, "holds", "missing"),  # words for it, which the paper does not have there
+    Verdict.ASSUMPTION: (*QUOTED, "holds", "missing"),  # words for the assumption, which the paper does not have there
     Verdict.CHANGES: QUOTED,
     Verdict.UNDECIDED: (*QUOTED, "remark"),
-    Verdict.SHORT: ("remark",),  # says what the plan asked and what was found
+    Verdict.SHORT: ("remark",),  # explains what we had planned and what we found
 }
 Comparisons = Generator[Comparison, None, dict[str, Any] | None]
 
@@ -56,9 +58,9 @@ def claim(
     maybe_copying: bool = False,
     repeats: str = "",
 ) -> Callable[[Callable[..., Comparisons]], Callable[..., Result]]:
-    """Make a generator of comparisons a check: called, it gives its `Result`, which has these words.
+    """Turn a generator of comparisons into a check, which returns a `Result` with these texts.
 
-    ``holds`` is its ``corrected``. ``verdict`` is None where the function returns it.
+    ``holds`` becomes the result's ``corrected``. ``verdict`` is None if the function returns the verdict.
     """
     words = {"title": title, "printed": printed, "place": place, "holds": holds, "remark": remark}
 
@@ -75,7 +77,8 @@ def claim(
                 said = {"verdict": verdict, **words, **(end.value or {})}
             found = said.pop("verdict")
             if found is None or said.keys() != words.keys():
-                raise WordingError(f"{judged.__name__} has no verdict, or returns words that are none of a claim.")
+                known = ", ".join(["verdict", *words])
+                raise WordingError(f"{judged.__name__} must have a verdict, and may return only these texts: {known}.")
             _check_texts(judged.__name__, found, said | {"missing": missing}, ours)
             said = {key: re.sub("[ \n]+", " ", text).strip(" ") for key, text in said.items()}
             said["corrected"] = said.pop("holds")
@@ -103,33 +106,37 @@ def claim(
 
 
 def _check_texts(name: str, verdict: Verdict, texts: Mapping[str, Any], ours: bool) -> None:
-    """Refuse texts that a verdict does not go with, or that it lacks. A statement of ours has nothing to quote."""
+    """Refuse a verdict that lacks a text or has one that contradicts it. A statement of ours has nothing to quote."""
     if verdict is Verdict.SHORT and not ours:
-        raise WordingError(f"{name} is {verdict!s}, which can be said of a plan of ours alone; give ours=True.")
+        raise WordingError(
+            f"The verdict {verdict.value!r} of {name} is for plans of ours only; write ours=True or choose another one."
+        )
     needed, barred = NEEDED[verdict], () if verdict is Verdict.ASSUMPTION else ("missing",)
     if ours:
         needed = tuple(key for key in needed if key not in QUOTED)
-    if verdict is Verdict.CHANGES:  # without a remedy it says why instead
+    if verdict is Verdict.CHANGES:  # if there is no correction, a remark explains why
         needed = (*needed, "holds" if texts["holds"] else "remark")
     if verdict is Verdict.UNDECIDED:
         barred = (*barred, "holds")
     for key in (*needed, *barred):
         if bool(texts[key]) is (key in barred):
-            raise WordingError(f"{name} is {verdict!s} and {'must have no' if key in barred else 'has no'} {key}.")
+            if key in barred:
+                raise WordingError(f"The verdict {verdict.value!r} of {name} excludes the text {key!r}; remove it.")
+            raise WordingError(f"The verdict {verdict.value!r} of {name} needs the text {key!r}; add it.")
 
 
 class Written(NamedTuple):
-    """What a claim is about, as its notebook writes it."""
+    """The subject of a claim, as its notebook states it."""
 
     statement: str
     part: str
     title: str
-    verdict: Verdict | None  # None where it follows from the numbers
+    verdict: Verdict | None  # None if the verdict follows from the numbers
 
 
 @cache
 def claims_of(page: str) -> dict[str, Written]:
-    """The claims that a notebook makes, by the name of their functions, read and not run; none if it is not there."""
+    """The claims in the source of a notebook, by the names of their functions; empty if there is no such notebook."""
     path = root() / "notebooks" / f"{page}.py"
     body = ast.parse(path.read_text("utf-8")).body if path.is_file() else ()
     calls = {node.name: call for node in body if isinstance(node, ast.FunctionDef) and (call := decoration(node))}
@@ -138,6 +145,6 @@ def claims_of(page: str) -> dict[str, Written]:
 
 
 def decoration(function: ast.FunctionDef) -> ast.Call | None:
-    """The call of `claim` above a function, if there is one."""
+    """The call of `claim` that decorates a function, or None."""
     calls = (d for d in function.decorator_list if isinstance(d, ast.Call))
     return next((d for d in calls if getattr(d.func, "id", "") == claim.__name__), None)

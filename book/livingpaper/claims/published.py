@@ -1,4 +1,4 @@
-"""What the paper prints, as data frames: its statements, by their numbers, and its tables.
+"""What the paper prints, as data frames: its numbered statements and its tables.
 
 Columns are described in ``data/published/README.md``.
 """
@@ -11,37 +11,52 @@ import pandas as pd
 from attngeo.files.checkout import CheckoutError, data
 from attngeo.inputs import cause
 
-TRAINED_TOKENS = 200_000 * 256 * 512  # updates of so many blocks (Section S2.3) of so many positions (Table S1)
+TRAINED_TOKENS = 200_000 * 256 * 512  # updates and batch size (Section S2.3), sequence length (Table S1)
 _KINDS = {"proposition": "Prop.", "theorem": "Thm.", "definition": "Def.", "corollary": "Cor.", "recipe": "Section"}
 _RANGE = re.compile(r"(?<=\d)-(?=S?\d)")
 
 
 @cache
 def statements() -> pd.DataFrame:
-    """Every statement, figure and table of the paper, in its order.
+    """Every statement, figure and table, in the order of the paper.
 
-    Columns number (the index, unique), kind, title (in our words), section, equations, chapter; all text, empty where
-    there is none.
+    The index is the (unique) number. The columns are kind, title (in our words), section, equations and chapter. All of
+    them are text, which is empty where there is nothing.
     """
     return read_published("statements", dtype=str, keep_default_na=False).set_index("number")
 
 
 def of_the_paper(statement: str, part: str = "") -> str:
-    """``Prop. 2.2 of the paper, Eqs. S33–S36``: a number of data/published/statements.csv, and what of it is meant."""
+    """The name of a statement or of a part of it, such as ``Prop. 2.2 of the paper, Eqs. S33–S36``.
+
+    Args:
+        statement: its number in data/published/statements.csv.
+        part: which part of it is meant. A part that begins with ``and`` names a second statement of the same kind.
+    """
     kind = statements()["kind"].get(statement, "")
     named = statement if not re.match(r"S?\d", statement) else f"{_KINDS.get(kind, kind.title())} {statement}".strip()
     if statement.startswith("Web "):
-        named, source = statement.lower(), "of the paper's web page"
+        named = f"{statement.removeprefix('Web ').capitalize()} on the paper's web page"
     else:
-        source = "of the paper"
-    between = "" if not part else " " if re.match(r"\(|and ", part) else ", "
-    return f"{named} {source}{between}{_RANGE.sub('–', part)}"
+        if part.startswith("and "):
+            second, _, part = part.partition(", ")
+            named = f"{re.sub('^(Eq|Table|Figure)', _plural, named)} {second}"
+        named = f"{named} of the paper"
+    between = "" if not part else " " if part.startswith("(") else ", "
+    return f"{named}{between}{_RANGE.sub('–', part)}"
+
+
+def _plural(kind: re.Match) -> str:
+    return f"{kind[0]}s"
 
 
 def printed_table(number: str) -> pd.DataFrame:
-    """A printed table, row for row: ``1``, ``S1``, ``S2``, ``S3`` or ``web``.
+    """A printed table, row by row.
 
-    Tables 1 and web have ``symmetric_init`` as a bool and no speed-up (NaN) where none is printed.
+    In Table 1 and the web page's table, ``symmetric_init`` is a bool, and the speed-up is NaN if none is printed.
+
+    Args:
+        number: ``1``, ``S1``, ``S2``, ``S3`` or ``web``.
 
     Raises:
         CheckoutError: the file is missing or damaged.
@@ -54,26 +69,26 @@ def printed_table(number: str) -> pd.DataFrame:
 
 
 def trained_widths() -> dict[int, int]:
-    """Width of the trained models by their number of layers (Table S1)."""
+    """The widths of the trained models, by their number of layers (Table S1)."""
     sizes = printed_table("S1").set_index("setting").T
     return dict(zip(sizes["hidden_layers"].astype(int), sizes["hidden_size"].astype(int), strict=True))
 
 
 def released_curves() -> pd.DataFrame:
-    """Final losses and speed-ups of the 24 released loss curves, a pair of runs in a row, as an audit read them.
+    """Final losses and speed-ups of the 24 released loss curves, one pair of runs per row, as an audit read them.
 
-    Speed-ups are in percent of the run, NaN where the end is never reached.
+    Speed-ups are in percent of the run. They are NaN where the final loss of the other run is never reached.
     """
     return read_published("released_curves")
 
 
 def speed_ups_in_text() -> pd.DataFrame:
-    """The speed-ups that sentences of the paper and of its web page state: source, place, layers, speed_up_percent."""
+    """The speed-ups that the paper and its web page state in sentences: source, place, layers, speed_up_percent."""
     return read_published("speed_ups_in_text", dtype={"layers": "Int64"})
 
 
 def read_published(name: str, **options) -> pd.DataFrame:
-    """A table under ``data/published``, by pandas with these options.
+    """A table under ``data/published``, read by pandas with these options.
 
     Raises:
         CheckoutError: it is missing or damaged.

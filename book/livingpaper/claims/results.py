@@ -1,4 +1,4 @@
-"""What a check gives: numbers compared, each with what the paper has for it, and a verdict on a statement."""
+"""The result of a check: the numbers compared, each with the paper's number if it has one, and a verdict."""
 
 import math
 import re
@@ -16,48 +16,48 @@ Relation = Literal["=", "≠", "<", ">"]
 
 
 class WordingError(AttngeoError):
-    """The words of a check or a figure are missing, contradict its verdict, or name a number that is not there."""
+    """The texts of a check or a figure are missing, contradict the verdict, or refer to a number that is not there."""
 
 
 class Verdict(str, Enum):
-    """What follows for the paper from the checks of a statement."""
+    """What the check of a statement means for the paper."""
 
     HOLDS = "holds"
-    STATED = "holds under its stated assumption"  # which the paper states; whether models meet it is another question
-    MISPRINT = "misprint"  # a slip: what is concluded stands once it is mended
-    ASSUMPTION = "missing assumption"  # true once something is added that the paper does not say
-    CHANGES = "conclusion changes"  # what is concluded falls
-    UNDECIDED = "undecided"  # what was measured tells neither way, differs by case, or is too small or too short
-    SHORT = "less than its plan asked"  # of ours: the effect is there, but smaller or less certain than we had required
+    STATED = "holds under its stated assumption"  # whether trained models meet the assumption is a separate question
+    MISPRINT = "misprint"  # the conclusion is unchanged once the slip is corrected
+    ASSUMPTION = "missing assumption"  # true under an additional assumption, which the paper does not state
+    CHANGES = "conclusion changes"  # false as printed, and the correction has another conclusion
+    UNDECIDED = "undecided"  # inconclusive, different between cases, or from models too small or trained too briefly
+    SHORT = "less than its plan asked"  # ours: we found the effect, smaller or less certain than we had required
 
     def __str__(self) -> str:
         return self.value
 
 
 class Claim(NamedTuple):
-    """What the paper has for a quantity."""
+    """The paper's claim about a quantity."""
 
     relation: str  # =, ≠, < or >
     number: float
 
 
 class Standing(str, Enum):
-    """How the paper's claim of a number stands or, where the paper has none, ours."""
+    """Whether a measurement agrees with the paper's claim or, if the paper has none, with ours."""
 
     AGREES = "agrees"
     CONTRADICTS = "contradicts"
     UNDECIDED = "undecided"
-    TOLD = "too small or short"  # measured on models smaller than those spoken of, or trained on less
-    SHORT = "less than its plan asked"  # the comparison holds, but a plan of ours had required more
+    TOLD = "too small or too briefly trained"  # compared with the models that the statement is about
+    SHORT = "less than its plan asked"  # the comparison holds, but our plan had required more
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One number set beside another: ``measured relation expected``, within a tolerance.
+    """A number compared with another: ``measured relation expected``, within a tolerance.
 
     ``=`` holds when ``|measured - expected| <= tolerance``, ``≠`` when it is larger; ``<`` and ``>`` hold when the
-    difference has that sign and exceeds the tolerance. A Monte Carlo comparison states its standard error, from which
-    the tolerance is made (`monte_carlo`).
+    difference has that sign and exceeds the tolerance. The tolerance of a Monte Carlo comparison follows from its
+    standard error (`monte_carlo`).
     """
 
     quantity: str  # what was measured, in words
@@ -66,23 +66,24 @@ class Comparison:
     expected: float
     tolerance: float = 0.0
     standard_error: float | None = None
-    paper: str | None = None  # what the paper has for it, "> 3" or "" for nothing; None where the verdict tells
-    interval: Estimate | None = None  # of which `measured` is an end
-    claim: Claim | None = None  # the same as a number; a result's comparisons without one are ours alone
-    decides: bool = True  # whether what was measured is large enough for the claim
-    asked: float | None = None  # by a plan of ours that required more than `expected`: the number to be exceeded
+    paper: str | None = None  # the paper's claim, such as "> 3"; "" if it has none, None if it follows from the verdict
+    interval: Estimate | None = None  # the interval, if `measured` is one of its ends
+    claim: Claim | None = None  # the paper's claim; None if the comparison is ours alone
+    decides: bool = True  # False if the models measured are too small for the claim, or were trained too briefly
+    asked: float | None = None  # the number that our plan required `measured` to exceed, if it is more than `expected`
 
     @property
     def holds(self) -> bool:
-        """Whether the relation holds. A NaN on either side never does."""
+        """Whether the relation holds. It never holds for a NaN."""
         return _holds(self.measured, self.relation, self.expected, self.tolerance)
 
     @property
     def standing(self) -> Standing:
-        """How the claim stands.
+        """Whether the measurement agrees with the claim.
 
-        A number that agrees with ours is set against the claim as ours would be: where we say 0 and find it, a claimed
-        sign is contradicted. An interval that holds what is claimed and its opposite decides nothing.
+        If the measurement equals the number that we expect, our exact number is compared with the paper's claim: if we
+        expect 0 and find it up to rounding, a sign that the paper claims is contradicted. An interval that allows the
+        claim and its opposite leaves the claim undecided.
         """
         if not self.decides:
             return Standing.TOLD
@@ -106,12 +107,14 @@ class Comparison:
         return Standing.AGREES if _holds(value, relation, number, tolerance) else Standing.CONTRADICTS
 
     def claimed(self, verdict: Verdict, ours: bool = False) -> "Comparison":
-        """With what the paper claims of it (see `livingpaper.claims.claim`)."""
+        """A copy with the paper's claim (see `livingpaper.claims.claim` for the rules)."""
         claim = None if ours else self.claim
         if self.paper:
             parts = re.fullmatch(r"([=≠<>]) *(\S+)", self.paper)
             if not parts:
-                raise WordingError(f"{self.quantity!r} has paper={self.paper!r}; write =, ≠, < or > and a number.")
+                raise WordingError(
+                    f"The comparison {self.quantity!r} has paper={self.paper!r}; write =, ≠, < or > and a number there."
+                )
             claim = Claim(parts[1], float(parts[2]))
         elif self.paper == "":
             claim = None
@@ -148,7 +151,7 @@ def compare(
     tolerance: SupportsFloat = 0.0,
     paper: str | None = None,
 ) -> Comparison:
-    """Any relation, by more than ``tolerance``."""
+    """Any relation, which has to hold by more than ``tolerance``."""
     return Comparison(quantity, float(measured), relation, float(expected), float(tolerance), paper=paper)
 
 
@@ -159,7 +162,7 @@ def monte_carlo(
     relation: Relation = "=",
     paper: str | None = None,
 ) -> Comparison:
-    """The mean of independent samples against a number, to within (or beyond) four standard errors."""
+    """The mean of independent samples compared with a number, with a tolerance of four standard errors."""
     values = np.array([float(x) for x in samples])
     error = float(values.std(ddof=1)) / math.sqrt(len(values))
     return Comparison(quantity, float(values.mean()), relation, float(expected), 4 * error, error, paper)
@@ -170,20 +173,20 @@ class Result:
     """One checked statement, or one numbered part of it. The verdict counts only while `supported`."""
 
     statement: str  # number in the paper, a key of data/published/statements.csv: "2.1", "S1.17"
-    part: str  # "" or what of it is meant: "(3)", "Eq. S137"
-    title: str  # what is said, in a few words
+    part: str  # which part of the statement is meant: "(3)", "Eq. S137", or "" for the whole
+    title: str  # the statement in a sentence
     verdict: Verdict
     comparisons: tuple[Comparison, ...]
-    printed: str = ""  # MyST: what the paper prints, "its words" in quotation marks, where it does not simply hold
-    place: str = ""  # where it prints that
-    corrected: str = ""  # MyST: the statement that does hold
+    printed: str = ""  # MyST: what the paper prints, with quotations in quotation marks
+    place: str = ""  # where the paper prints this
+    corrected: str = ""  # MyST: the corrected statement
     remark: str = ""
-    maybe_copying: bool = False  # could be an error of our text copy of the paper
-    ours: bool = False  # a statement of this book; the paper has nothing for what is compared
-    missing: tuple[str, ...] = ()  # of a missing assumption: words for it in `corrected`, which the paper has not there
-    repeats: str = ""  # the check of the slip that this one repeats or follows from: the errata make one entry of both
-    source: str = ""  # the function that judges, with its module
-    parameters: dict[str, Any] = field(default_factory=dict)  # of the sample, where the check drew it
+    maybe_copying: bool = False  # whether this could be an error of our text copy of the paper
+    ours: bool = False  # whether the statement is ours, so that the paper has no number for it
+    missing: tuple[str, ...] = ()  # words of `corrected` for a missing assumption, which the paper does not have there
+    repeats: str = ""  # name of the check of the same slip or of its cause; the errata have one entry for both
+    source: str = ""  # name of the function that judges
+    parameters: dict[str, Any] = field(default_factory=dict)  # arguments of this function, such as a seed
 
     @property
     def supported(self) -> bool:

@@ -1,6 +1,7 @@
-"""Intervals over seeds in claims: a difference has the expected sign, the other one, or is within the noise.
+"""Confidence intervals over seeds in claims: does a difference have the sign that the paper gives it?
 
-Models smaller than those that a statement speaks of, or trained on less, decide nothing about it, and are told.
+Models that are smaller than those that a statement is about, or were trained on fewer tokens, cannot decide it. Their
+numbers are shown, but not counted.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +15,7 @@ from livingpaper.claims.results import Claim, Comparison, compare
 
 
 class Training(NamedTuple):
-    """What was trained, and how much it read."""
+    """The size of a trained model, and the number of tokens that it was trained on."""
 
     layers: int
     width: int
@@ -22,42 +23,42 @@ class Training(NamedTuple):
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> "Training":
-        """That of a recorded run."""
+        """The training of a recorded run."""
         tokens = config["steps"] * config["batch_size"] * config["block_size"]
         return cls(config["layers"], config["d_model"], tokens)
 
     @classmethod
     def of_paper(cls, layers: int) -> "Training":
-        """That of the paper's model of so many layers (Table S1, Section S2.3)."""
+        """The training of the paper's model with this number of layers (Table S1, Section S2.3)."""
         return cls(layers, published.trained_widths()[layers], published.TRAINED_TOKENS)
 
     def reaches(self, other: "Training") -> bool:
-        """Whether the model is at least as deep and as wide, and read at least as much."""
+        """Whether the model is at least as deep and as wide, and was trained on at least as many tokens."""
         return all(here >= there for here, there in zip(self, other, strict=True))
 
     def __str__(self) -> str:
         return f"{self.layers} layers, hidden size {self.width}, {as_millions(self.tokens)} tokens"
 
 
-UNKNOWN = Training(0, 0, 0)  # of which nothing can be decided
+UNKNOWN = Training(0, 0, 0)  # smaller than every model of the paper, so that it decides nothing
 
 
 @dataclass(frozen=True)
 class Case:
-    """A difference measured over seeds, and the sign that the paper gives it."""
+    """A difference measured over several seeds, and the sign that the paper gives it."""
 
-    label: str  # of the setting
-    quantity: str  # what was measured
+    label: str  # name of the setting
+    quantity: str  # what was measured, with its setting
     estimate: Estimate
-    sign: int = 1  # expected, 1 or -1
+    sign: int = 1  # the expected sign, 1 or -1
     form: Callable[[float], str] = as_score
-    training: Training = UNKNOWN  # of the models measured
-    what: str = ""  # the quantity without its setting, where cases are told one by one
-    said: str = ""  # the same of the outcome, where it has words of its own
+    training: Training = UNKNOWN  # of the models that were measured
+    what: str = ""  # what was measured, without its setting
+    said: str = ""  # the outcome in words, if they differ from those of `outcome`
 
     @property
     def known(self) -> bool:
-        """Whether there are seeds enough for an interval; equal numbers from all of them, as on a grid, give none."""
+        """Whether there are enough seeds for an interval. Equal numbers from all seeds, as on a grid, give none."""
         return self.estimate.has_interval and self.estimate.low < self.estimate.high
 
     @property
@@ -67,18 +68,25 @@ class Case:
 
     @property
     def reversed(self) -> bool:
-        """Whether the whole interval has the other sign."""
+        """Whether the whole interval has the opposite sign."""
         return self.known and (self.estimate.high < 0 if self.sign > 0 else self.estimate.low > 0)
 
     @property
     def outcome(self) -> str:
-        """In words for a table."""
+        """The outcome as a label for tables."""
         if not self.known:
             return TOO_FEW
-        return "as stated" if self.met else "the reverse" if self.reversed else NO_DIFFERENCE
+        if self.met:
+            return "as stated"
+        return "opposite sign" if self.reversed else NO_DIFFERENCE
 
     def ends(self, lies: str) -> tuple[Comparison, ...]:
-        """The end that excludes 0, of an interval that ``lies`` "below" or "above" it; both of one "around" it."""
+        """Comparisons of the ends of the interval with 0.
+
+        Args:
+            lies: "below" or "above" for an interval that excludes 0, which its nearer end shows; "around" for an
+                interval that includes 0, which takes both ends.
+        """
         low, high = self.estimate.low, self.estimate.high
         ends = {"below": ((high, "<"),), "above": ((low, ">"),), "around": ((low, "<"), (high, ">"))}[lies]
         about = {"interval": self.estimate, "claim": Claim(">" if self.sign > 0 else "<", 0.0)}
@@ -86,26 +94,26 @@ class Case:
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
-        """`ends` where they lie; none without an interval."""
+        """The `ends` for where the interval lies; none if there is no interval."""
         excludes_zero = self.met or self.reversed
         return self.ends("around" if not excludes_zero else "above" if self.estimate.low > 0 else "below") * self.known
 
 
 def joined(cases: Sequence[Case], spoken_of: Training) -> tuple[Comparison, ...]:
-    """The comparisons of all cases, of which those smaller than what is ``spoken_of`` are told and decide nothing."""
+    """The comparisons of all cases. Models that do not reach ``spoken_of`` are shown, but decide nothing."""
     return tuple(replace(c, decides=case.training.reaches(spoken_of)) for case in cases for c in case.comparisons)
 
 
 def in_words(cases: Sequence[Case]) -> str:
-    """All cases with an interval: ``Wikipedia, characters: +0.31 [+0.28, +0.34]; ...``."""
+    """The cases that have an interval, as ``Wikipedia, characters: +0.31 [+0.28, +0.34]; ...``."""
     words = (f"{case.label}: {with_interval(case.estimate, case.form)}" for case in cases if case.known)
-    return "; ".join(words) or "no setting has seeds enough"
+    return "; ".join(words) or "no setting has enough seeds for an interval"
 
 
 def too_small(cases: Iterable[Case], spoken_of: Training) -> str:
-    """Says that our models are too small to affect the verdict on a statement about larger ones, and asserts it."""
+    """A sentence on why our small models do not affect the verdict on a statement about larger ones."""
     trained = sorted({case.training for case in cases})
-    assert not any(training.reaches(spoken_of) for training in trained), "runs as large as those: let them decide"
+    assert not any(training.reaches(spoken_of) for training in trained), "runs of the paper's size have to decide"
     return (
         f"Our models ({'; '.join(map(str, trained))}) are smaller than the models that the paper considers (at least"
         f" {spoken_of}) or were trained on fewer tokens, so they do not affect the verdict."

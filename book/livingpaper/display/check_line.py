@@ -1,6 +1,5 @@
 """A check as the book shows it: one line, which unfolds to its numbers."""
 
-import re
 from typing import NamedTuple
 
 import pandas as pd
@@ -10,18 +9,21 @@ from livingpaper.claims.published import of_the_paper
 from livingpaper.claims.results import Claim, Comparison, Result, Standing, Verdict
 from livingpaper.display.tables import markdown_table
 
-MEANINGS = {  # in the order of their consequence
-    Verdict.CHANGES: "what the paper concludes here falls",
-    Verdict.UNDECIDED: "what was measured does not tell, differs between cases, or is of models too small or too "
-    "briefly trained",
-    Verdict.SHORT: "a plan of ours found the effect, but smaller or less certain than the plan had required",
-    Verdict.ASSUMPTION: "true once something is added that the paper does not say",
-    Verdict.STATED: "true under an assumption that the paper states; whether models meet it is a question of its own",
-    Verdict.MISPRINT: "a slip; what is concluded stands once it is mended",
-    Verdict.HOLDS: "true as printed or, where a remark says that it is ours, true",
+MEANINGS = {  # the verdict with the gravest consequence for the paper comes first
+    Verdict.CHANGES: "The statement is false as printed, and correcting it changes what the paper concludes.",
+    Verdict.UNDECIDED: "Our measurements do not settle this question: they allow both answers, differ between cases,"
+    " or come from models that are too small or were trained too briefly.",
+    Verdict.SHORT: "We found the effect that we had planned to test, but it is smaller or less certain than our plan"
+    " had required.",
+    Verdict.ASSUMPTION: "The statement is true under an additional assumption, which the paper does not state.",
+    Verdict.STATED: "The statement is true under an assumption that the paper states. Whether trained models meet this"
+    " assumption is a separate question.",
+    Verdict.MISPRINT: "The paper has a slip here. Its conclusion is unchanged once the slip is corrected.",
+    Verdict.HOLDS: "The statement is true as the paper prints it or, if it is marked as ours, as we state it.",
 }
 MARKS = dict(zip(MEANINGS, "×?◐+⊢≠✓", strict=True))
 UNSUPPORTED = "not supported by this run"
+UNSUPPORTED_MEANS = "In this run, at least one number disagrees with the verdict that we wrote for this check."
 STANDING = {
     Standing.AGREES: "✓",
     Standing.CONTRADICTS: "×",
@@ -30,67 +32,78 @@ STANDING = {
     Standing.SHORT: "◐",
 }
 CODE = "<!-- code of {} -->"
-SHORT = 70  # characters of what is printed that go into the line
-FIRST = 4  # rows of numbers that an open check shows; one more is shown, too
-ROUNDING = 1e-6  # what is 0 to within less is an identity
+FIRST = 4  # rows of numbers that an open check shows; a single further row is shown as well
+ROUNDING = 1e-6  # a comparison with 0 whose tolerance is at most this is an identity
+IN_WORDS = {"=": "{}", "≠": "a value other than {}", "<": "a value below {}", ">": "a value above {}"}
+CONFIRMED = {  # by the numbers that agree with us
+    Verdict.HOLDS: "the statement",
+    Verdict.STATED: "the statement under its assumption",
+    Verdict.MISPRINT: "the corrected statement",
+    Verdict.ASSUMPTION: "our version of the statement",
+    Verdict.CHANGES: "our version of the statement",
+}
 TICK = '<span aria-hidden="true">✓</span>'
 
 
 def badge(verdict: str, supported: bool = True) -> str:
-    """A verdict as the book prints it: a mark and words in a frame, and what it means for who points at it (HTML)."""
+    """A verdict as the book prints it (HTML): a mark and a label in a frame, which shows its meaning on hover."""
     if not supported:
-        means = "a number behind the verdict came out otherwise"
-        return f'<span class="verdict verdict-unsupported" data-means="{means}">{UNSUPPORTED}</span>'
+        return f'<span class="verdict verdict-unsupported" data-means="{UNSUPPORTED_MEANS}">{UNSUPPORTED}</span>'
     found = Verdict(verdict)
     mark = f'<span aria-hidden="true">{MARKS[found]}</span>'
     return f'<span class="verdict verdict-{found.name.lower()}" data-means="{MEANINGS[found]}">{mark} {verdict}</span>'
 
 
 def legend() -> str:
-    """A list of what every badge means (MyST)."""
+    """A list of all badges with their meanings (MyST)."""
     return "\n".join(f"- {badge(verdict.value)} {words}" for verdict, words in MEANINGS.items())
 
 
 class Row(NamedTuple):
-    """One line of the table behind a check; of several identities where they are merged."""
+    """One line of the table behind a check: a comparison, or several identities that are merged."""
 
     comparison: Comparison
     quantity: str
-    paper: str  # "" where the paper has nothing for it
-    ours: str  # "" where it is the paper's
+    paper: str  # the paper's number; "" if the paper has none
+    ours: str  # our number; "" if it is the paper's
     measured: str
 
     @property
     def missed(self) -> bool:
-        """Whether the paper has a number here that is not met."""
+        """Whether the paper has a number here that our measurement contradicts."""
         return bool(self.paper) and self.comparison.standing is Standing.CONTRADICTS
 
     @property
     def outcome(self) -> str:
-        """The standing in words; a claimed sign where there is neither is not found."""
+        """The standing as a label. Where the paper claims a sign and we find 0, the label is *not found*."""
         c = self.comparison
         no_sign = c.holds and (c.relation, c.expected) == ("=", c.claim.number if c.claim else None)
         return "not found" if no_sign and c.claim.relation in ("<", ">") else c.standing.value
 
 
 def check_line(result: Result, unfolded: bool = False) -> str:
-    """The check in MyST and HTML: a line, and below it, folded, what is printed, the numbers and their code.
+    """The check in MyST and HTML: a line that unfolds to what the paper prints, the numbers and their code.
 
-    Unfolded, the code stands before the numbers that it makes.
+    An unfolded check shows its code above the numbers that the code computes.
     """
     lines = rows(result)
+    name = ("Our statement on " if result.ours else "") + of_the_paper(result.statement, result.part)
+    said = [
+        f"**{name}.**",
+        _sentence(typeset(result.title)),
+        *map(_contradicted, [row for row in lines if row.missed][:1]),
+    ]
     n = len(result.comparisons)
-    missed = [f": {typeset(row.quantity)} **{row.measured}**, paper {row.paper}" for row in lines if row.missed]
     parts = [
         badge(str(result.verdict), result.supported),
-        f'<span class="check-said">{_said(result)}{"".join(missed[:1])}</span>',
-        f'<span class="check-ours">{_ours(result, lines)}</span>',
-        f'<span class="check-count">{n} number{"s" * (n != 1)}</span>',
+        f'<span class="check-said">{" ".join(said)}</span>',
+        f'<span class="check-ours">{_found(result, lines)}</span>',
+        f'<span class="check-count">{"See the number" if n == 1 else f"See the {n} numbers"}</span>',
     ]
     code = CODE.format(result.source) if result.source else ""  # the book puts the code of its cell here
     shown = FIRST if unfolded and len(lines) > FIRST + 1 else len(lines)
     tables = [markdown_table(_frame(part)) for part in (lines[:shown], lines[shown:]) if part]
-    more = f"<details><summary>{len(lines) - shown} more numbers</summary>"
+    more = f"<details><summary>See {len(lines) - shown} more numbers</summary>"
     numbers = f"\n\n{more}\n\n".join(tables) + "\n\n</details>" * (len(tables) - 1)
     opened = " open" if unfolded or not result.supported else ""
     head = f'<details class="check"{opened}><summary>\n\n{" ".join(parts)}\n\n</summary>'
@@ -99,7 +112,11 @@ def check_line(result: Result, unfolded: bool = False) -> str:
 
 
 def rows(result: Result) -> list[Row]:
-    """Rows of a result: both ends of an interval are one, and so are identities up to rounding on the same side."""
+    """The rows of a result.
+
+    The two ends of an interval share a row. Identities that hold up to rounding share one as well: those of the paper,
+    and those that are ours alone.
+    """
     identities: dict[bool, list[Comparison]] = {True: [], False: []}
     others: dict[tuple, Row] = {}
     for c in result.comparisons:
@@ -112,26 +129,28 @@ def rows(result: Result) -> list[Row]:
 
 
 def _is_identity(c: Comparison) -> bool:
-    """Whether it says that something is 0 up to rounding, and it is."""
+    """Whether the comparison states that a number is 0 up to rounding, and the number is."""
     exact = c.relation == "=" and c.expected == 0 and c.standard_error is None and c.tolerance <= ROUNDING
     return exact and c.holds and (c.claim is None or c.standing is Standing.AGREES)
 
 
 def _largest_error(identities: list[Comparison]) -> str:
-    return f"error {significant(max(abs(c.measured) for c in identities))}"
+    return significant(max(abs(c.measured) for c in identities))
 
 
 def _merged(same: list[Comparison]) -> Row:
     words = "; ".join(dict.fromkeys(c.quantity for c in same))
     quantity = f'{len(same)} identities <span class="check-merged">{words}</span>'
-    return Row(same[0], quantity, *(("0", "") if same[0].claim else ("", "0")), _largest_error(same))
+    paper, ours = ("0", "") if same[0].claim else ("", "0")
+    error = _largest_error(same)
+    return Row(same[0], quantity, paper, ours, error if error == "0" else f"at most {error}")
 
 
 def _row(c: Comparison) -> Row:
     by_number = c.relation == "=" and c.interval is None and c.claim != Claim("=", c.expected)
     ours = _number(c.relation, c.expected) if c.claim is None or by_number else ""
     if c.asked is not None:
-        ours = f"{_number(c.relation, c.asked)} by its plan"
+        ours = f"{_number(c.relation, c.asked)}, as we had planned"
     return Row(c, c.quantity, _number(*c.claim) if c.claim else "", ours, _measured(c))
 
 
@@ -150,44 +169,86 @@ def _measured(c: Comparison) -> str:
     return significant(c.measured, 6 if abs(c.measured - c.expected) <= tolerance else 4)
 
 
-def _said(result: Result) -> str:
-    """Number, and what is printed, if that is short: to a reader a command of TeX is one character."""
-    seen = re.sub(r"[${}^_]", "", re.sub(r"\\[a-zA-Z]+|\\.", "x", result.printed))
-    brief = result.printed if 0 < len(seen) <= SHORT else result.title
-    name = ("Ours, on " if result.ours else "") + of_the_paper(result.statement, result.part)
-    return f"**{name}** {typeset(brief).rstrip('.')}"
+def _sentence(text: str) -> str:
+    """The text with a capital letter and a full stop."""
+    return f"{text[:1].upper()}{text[1:]}".rstrip(".") + "."
 
 
-def _ours(result: Result, lines: list[Row]) -> str:
+def _contradicted(row: Row) -> str:
+    """A sentence on a number of the paper that our measurement contradicts."""
+    claim = row.comparison.claim
+    assert claim is not None  # since the paper has a number
+    paper = IN_WORDS[claim.relation].format(significant(claim.number))
+    return f"For “{typeset(row.quantity)}” the paper gives {paper}, and we find **{row.measured}**."
+
+
+def _found(result: Result, lines: list[Row]) -> str:
+    """A sentence on what our numbers say; "" where this run does not support the verdict."""
     if not result.supported:
         return ""
     if result.verdict is Verdict.UNDECIDED:
-        standings = [row.comparison.standing for row in lines]
-        reasons = [reason for reason in (Standing.TOLD, Standing.UNDECIDED) if reason in standings]
-        words = [f"{standings.count(reason)} of {len(lines)} {reason.value}" for reason in reasons]
-        return f"? {', '.join(words)}" if words else ""
+        return _not_settled(lines)
     if result.verdict is Verdict.SHORT:
         short = [row.comparison.standing for row in lines].count(Standing.SHORT)
-        return f"{STANDING[Standing.SHORT]} {short} of {len(lines)} {Standing.SHORT.value}"
+        return (
+            f"{STANDING[Standing.SHORT]} {_counted(short, len(lines), 'falls', 'fall')} short of what we had planned."
+        )
     kept = [c for c in result.comparisons if c.standing is Standing.AGREES]
+    return f"{TICK} {_confirmed(result, lines, kept)}" if kept else ""
+
+
+def _confirmed(result: Result, lines: list[Row], kept: list[Comparison]) -> str:
+    """That the numbers ``kept`` agree with us, and that numbers of models that are too small do not count."""
+    what = CONFIRMED[result.verdict]
     exact = [c for c in kept if _is_identity(c)]
-    if not kept:
-        return ""
-    words = f"{len(kept)} agree"
-    if 2 * len(exact) >= len(kept):
-        words = _largest_error(exact)
+    if len(exact) == len(kept):
+        error = _largest_error(exact)
+        words = "exactly" if error == "0" else f"up to a rounding error of {error}"
+        said = f"Our computation confirms {what} {words}."
     elif len(kept) == 1:
         (row,) = [row for row in lines if row.comparison is kept[0]]
-        words = f"{typeset(row.quantity)}: {row.measured}"
-    return f"{TICK} {'' if result.verdict in (Verdict.HOLDS, Verdict.STATED) else 'ours: '}{words}"
+        said = f"We find {row.measured} for “{typeset(row.quantity)}”, which confirms {what}."
+    elif len(kept) < len(result.comparisons):
+        said = f"{len(kept)} numbers that we computed confirm {what}."
+    else:
+        every = "Both numbers" if len(kept) == 2 else f"All {len(kept)} numbers"
+        said = f"{every} that we computed confirm {what}."
+    if any(c.standing is Standing.TOLD for c in result.comparisons):
+        said += " Numbers from models that are too small or were trained too briefly are shown, but not counted."
+    return said
+
+
+def _not_settled(lines: list[Row]) -> str:
+    """Why a question is undecided, with the number of measurements for each reason."""
+    standings = [row.comparison.standing for row in lines]
+    small, wide = standings.count(Standing.TOLD), standings.count(Standing.UNDECIDED)
+    reasons = []
+    if small:
+        who = _counted(small, len(lines), "comes", "come")
+        reasons.append(f"{who} from models that are too small or were trained too briefly for a conclusion.")
+    if wide:
+        who = _counted(
+            wide, len(lines), "has a confidence interval that allows", "have confidence intervals that allow"
+        )
+        reasons.append(f"{who} both answers.")
+    return f"{STANDING[Standing.UNDECIDED]} {' '.join(reasons)}" if reasons else ""
+
+
+def _counted(count: int, total: int, singular: str, plural: str) -> str:
+    """``All 3 measurements come``, ``1 of the 3 measurements comes``, ``The only measurement comes``, ..."""
+    if total == 1:
+        return f"The only measurement {singular}"
+    if count == total:
+        return f"{'Both' if total == 2 else f'All {total}'} measurements {plural}"
+    return f"{count} of the {total} measurements {singular if count == 1 else plural}"
 
 
 def _texts(result: Result) -> str:
-    place = f" ({result.place})" if result.place else ""
+    """What the paper prints, the corrected statement, and our remark."""
+    where = f" ({result.place})" if result.place else ""
     texts = [
-        f"**{result.title[:1].upper() + result.title[1:]}.**",
-        f"*Printed*{place}: {result.printed}" if result.printed else "",
-        f"*Holds*: {result.corrected}" if result.corrected else "",
+        f"*The paper prints*{where}: {result.printed}" if result.printed else "",
+        f"*Corrected*: {result.corrected}" if result.corrected else "",
         result.remark,
     ]
     return " ".join(typeset(text) for text in texts if text)
@@ -209,5 +270,5 @@ def _frame(lines: list[Row]) -> pd.DataFrame:
 
 
 def _labelled(column: str, text: str) -> str:
-    """With the column's name, which a narrow screen shows instead of the head of the table."""
+    """The text with its column's name, which a narrow screen shows because the head of the table is hidden there."""
     return f'<span class="check-label">{column}</span> {text}' if text else ""

@@ -1,7 +1,7 @@
-"""What a chapter shows: checks with their verdicts, numbered tables, and numbers for the prose.
+"""Functions for chapters that show checks with verdicts and numbered tables, and that put numbers into the prose.
 
-Everything is in the outputs of the notebook itself, so a chapter that any tool has executed is complete. The book reads
-captions, labels and results of checks back from the metadata of the outputs, under the key ``attngeo``.
+Everything is stored in the outputs of the notebook, so that a chapter is complete whichever tool executed it. The book
+reads captions, labels and results of checks from the metadata of the outputs, under the key ``attngeo``.
 """
 
 import html
@@ -19,25 +19,29 @@ from livingpaper.display.tables import markdown_table
 
 __all__ = ["badge", "glue", "show", "table"]
 
-GLUE_PREFIX = "application/papermill.record/"  # a type no front end shows; MyST-NB looks for it
+GLUE_PREFIX = "application/papermill.record/"  # no front end shows this type; MyST-NB looks for it
 
 
 def show(*results: Result, unfolded: bool = False) -> None:
-    """Show checks, each as one line that unfolds to its numbers and their code; ``unfolded``, all of it at once.
+    """Show checks, each as a line that unfolds to its numbers and their code.
 
-    The results are recorded in the notebook, from where the status and errata pages collect them
+    The results are recorded in the notebook, where the status and errata pages collect them
     (`livingpaper.display.verdicts.reported_checks`).
+
+    Args:
+        results: one or more checks.
+        unfolded: show the code and the numbers at once.
     """
     blocks = [check_line(result, unfolded) for result in results]
-    # JSON has no NaN and no infinity: those become text, which `float` reads back
+    # JSON has no NaN and no infinity, so they become text, which `float` reads back
     records = [json.loads(json.dumps(result.to_dict()), parse_constant=str) for result in results]
     display({"text/markdown": "\n\n".join(blocks)}, raw=True, metadata={METADATA_KEY: {"results": records}})
 
 
 def glue(name: str, value: object, spec: str = "") -> None:
-    """Keep ``format(value, spec)`` for the prose of the same page; no name holds a colon.
+    """Keep ``format(value, spec)`` for the prose of the same page. The name must not contain a colon.
 
-    The prose shows it by ``{glue:text}`name` ``, or by ``{glue:md}`name:myst` `` if it is a sentence with formulas.
+    The prose shows it with ``{glue:text}`name` ``, or with ``{glue:md}`name:myst` `` if it is a sentence with formulas.
     """
     text = format(value, spec)
     text = text if isinstance(value, str) else typeset(text)
@@ -62,7 +66,7 @@ def table(
         name: label, unique in the book, ``tab-...``.
         caption: one or two sentences of MyST.
         formats: format specification per column, such as ``{"symmetry": ".3f"}``; other floats are shown as ``.4g``.
-        folded: words of a line that unfolds to the table, where it is not to stand open on the page.
+        folded: title of a fold that hides the table at first; "" shows the table at once.
 
     Raises:
         ParameterError: a format names no column.

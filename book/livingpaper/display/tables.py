@@ -9,7 +9,7 @@ from attngeo.plot.typeset import typeset
 
 
 def markdown_table(frame: pd.DataFrame, formats: dict[str, str] | None = None) -> str:
-    """The columns of a frame as a Markdown table; numbers stand on the right."""
+    """The columns of a frame as a Markdown table, with numbers aligned on the right."""
     formats = formats or {}
     columns = [frame[c] for c in frame.columns]
     right = [pd.api.types.is_numeric_dtype(c) and not pd.api.types.is_bool_dtype(c) for c in columns]

@@ -1,6 +1,6 @@
-"""What the checks of all chapters say of the paper, counted in one place: front page, status and errata ask here.
+"""The verdicts of all chapters, counted in one place for the front page, the status page and the errata.
 
-A verdict counts only where its check ran and is supported; nothing here states one otherwise.
+A verdict counts only if its check was executed and its numbers support it.
 """
 
 from collections import Counter
@@ -18,19 +18,21 @@ from livingpaper.claims.published import of_the_paper, statements
 from livingpaper.claims.results import Verdict
 from livingpaper.display.check_line import MEANINGS, badge
 
-BY_CONSEQUENCE = tuple(MEANINGS)  # a whole counts as the first of these that a part of it has
+BY_CONSEQUENCE = tuple(
+    MEANINGS
+)  # a statement with several parts counts as the first of these verdicts that one of its parts has
 
 
 class Finding(NamedTuple):
-    """One judged part of a statement: the reports of one check, from every chapter that shows it."""
+    """One judged part of a statement, from the reports of every chapter that shows its check."""
 
-    report: Mapping  # the first of them, `Result.to_dict()`
+    report: Mapping  # the first report, as `Result.to_dict()` writes it
     number: str  # statement and part, as the book prints them
-    check: str  # its name
+    check: str  # name of the check
     verdict: Verdict
-    supported: bool  # in every chapter that shows it
-    badge: str  # the verdict in its frame, or that this run does not support it
-    links: str  # the chapters, linked from another chapter's page
+    supported: bool  # by the numbers of every chapter that shows it
+    badge: str  # the verdict's badge, or one that says that this run does not support it
+    links: str  # links to the chapters
 
 
 def _finding(same: Sequence[Mapping]) -> Finding:
@@ -40,7 +42,7 @@ def _finding(same: Sequence[Mapping]) -> Finding:
     supported = all(report["supported"] and report["verdict"] == first["verdict"] for report in same)
     return Finding(
         first,
-        number=f"ours, beside {number}" if first["ours"] else number,
+        number=f"our statement on {number}" if first["ours"] else number,
         check=first["source"] or number,
         verdict=Verdict(first["verdict"]),
         supported=supported,
@@ -51,10 +53,10 @@ def _finding(same: Sequence[Mapping]) -> Finding:
 
 @dataclass(frozen=True)
 class Account:
-    """Every finding, in the order of the paper, and how many there are of what."""
+    """All findings in the order of the paper, and their counts."""
 
     findings: tuple[Finding, ...]
-    statements: int  # statements, figures and tables of the paper
+    statements: int  # number of statements, figures and tables in the paper
 
     @property
     def supported(self) -> tuple[Finding, ...]:
@@ -63,33 +65,33 @@ class Account:
 
     @property
     def checked(self) -> int:
-        """Statements of the paper with a finding."""
+        """How many statements of the paper have a finding."""
         return len(
             statements().index.intersection({f.report["statement"] for f in self.findings if not f.report["ours"]})
         )
 
     @property
     def numbers(self) -> int:
-        """Numbers compared, by all findings together."""
+        """How many numbers all findings compare."""
         return sum(len(f.report["comparisons"]) for f in self.findings)
 
     def counts(self, *numbers: str) -> Counter[Verdict]:
-        """Supported verdicts on some statements of the paper (on all, where none is named), gravest first."""
+        """Number of supported verdicts of each kind, gravest first, on these statements (without arguments, on all)."""
         found = Counter(f.verdict for f in self.supported if not numbers or f.report["statement"] in numbers)
         return Counter({verdict: found[verdict] for verdict in BY_CONSEQUENCE if found[verdict]})
 
     def about(self, verdict: Verdict) -> tuple[str, ...]:
-        """Statements of the paper with a supported finding of this verdict, on the whole or on a part."""
+        """Statements of the paper that have this verdict, with support, as a whole or in a part."""
         return tuple(dict.fromkeys(f.report["statement"] for f in self.supported if f.verdict is verdict))
 
     def verdict(self, statement: str, part: str | None = None) -> Verdict | None:
-        """The gravest supported verdict on a statement, or on one part of it; None where there is none."""
+        """The gravest supported verdict on a statement or on one of its parts; None if there is none."""
         about = [f for f in self.supported if f.report["statement"] == statement and part in (None, f.report["part"])]
         return min((f.verdict for f in about), key=BY_CONSEQUENCE.index, default=None)
 
 
 def account(reports: Iterable[Mapping]) -> Account:
-    """What the chapters reported (`reported_checks`); a check that two of them show is one finding."""
+    """The account of what the chapters reported (`reported_checks`). A check that two chapters show counts once."""
     place = {number: i for i, number in enumerate(statements().index)}
     grouped: dict[tuple[str, str], list[Mapping]] = {}
     for report in sorted(reports, key=lambda report: place.get(report["statement"], len(place))):
@@ -98,7 +100,7 @@ def account(reports: Iterable[Mapping]) -> Account:
 
 
 def reports(chapter: str, run: NotebookNode) -> list[dict[str, Any]]:
-    """The results that an executed chapter shows, as `Result.to_dict` writes them, each with the chapter's name."""
+    """The results that an executed chapter shows, as `Result.to_dict` writes them, with the chapter's name added."""
     found = []
     for cell in run.cells:
         for output in cell.get("outputs", []):
@@ -108,10 +110,10 @@ def reports(chapter: str, run: NotebookNode) -> list[dict[str, Any]]:
 
 
 def reported_checks() -> list[dict[str, Any]]:
-    """What the checks of the book found when its chapters were last executed under the current profile, in its order.
+    """The results of all checks when the chapters were last executed under the current profile, in the book's order.
 
-    A chapter that calls this declares ``attngeo: {after: all}`` in its header, so that it is executed last. Chapters
-    that do so are left out.
+    A chapter that calls this declares ``attngeo: {after: all}`` in its header, so that it is executed last. Such
+    chapters are left out here.
 
     Raises:
         AttngeoError: a chapter has not been executed yet.

@@ -18,7 +18,7 @@ from chapters.positions.compared import extent_over_plans, made, made_alike
 from livingpaper.display.check_line import badge
 from attngeo.files.checkout import data
 from attngeo.experiments.runs.experiments import read_experiment
-from attngeo.experiments.runs.numbers_in_words import as_score, number, with_interval
+from attngeo.experiments.runs.numbers_in_words import as_score, number, spelled, with_interval
 
 MINI = "positions_mini"
 FOUND = {
@@ -27,15 +27,14 @@ FOUND = {
     Outcome.UNDECIDED: "could not tell",
     Outcome.FALLS: "did not find the effect",
 }
-COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
 def outcomes(experiments: Mapping[str, Judged]) -> str:
     """How many plans found what: ``Of five plans, two found all that they asked for, ...``."""
     counts = Counter(judgement.outcome for judgement in experiments.values())
-    told = [f"{COUNTS[counts[outcome]]} {FOUND[outcome]}" for outcome in FOUND if counts[outcome]]
+    told = [f"{spelled(counts[outcome])} {FOUND[outcome]}" for outcome in FOUND if counts[outcome]]
     listed = " and ".join([", ".join(told[:-1]), told[-1]] if told[1:] else told)
-    return f"Of {COUNTS[len(experiments)]} plans, {listed}."
+    return f"Of {spelled(len(experiments))} plans, {listed}."
 
 
 def badges(experiments: Mapping[str, Judged]) -> str:
@@ -101,7 +100,7 @@ def of_the_papers_shape() -> str:
             " complete, so we report no result."
         )
     earlier = judgement.of(EARLIER[MINI])
-    seeds, seeds_before = (COUNTS[len(runs)] for runs in (judgement.arms["mlm-learned"], EARLIER[MINI]))
+    seeds, seeds_before = (spelled(len(runs)) for runs in (judgement.arms["mlm-learned"], EARLIER[MINI]))
     table, rotary = (number(judgement.arms[arm].mean(S), 2) for arm in ("mlm-learned", "mlm-rotary"))
     result = (
         f"**The shape of the paper's four-layer model** ({shape}). In this shape, encoders with a table score"
