@@ -7,14 +7,16 @@
 # ---
 
 # %% [markdown]
-# # The gradient is a sum over pairs of tokens; the training step points elsewhere
+# # Details: The gradient of $W_{qk}$
 #
-# Training never touches the [query-key matrix](bilinear_form.py) $\Wqk = \Wq \Wk\T$ itself. It moves $\Wq$ and $\Wk$, and $\Wqk$
-# follows. In which direction? The paper {cite}`saponati2025` answers with a sum over pairs of tokens (Prop. 2.2 of the paper).
+# Training never changes the [query-key matrix](bilinear_form.py) $\Wqk = \Wq \Wk\T$ directly. It changes $\Wq$ and $\Wk$, and $\Wqk$
+# changes with them. Proposition 2.2 of the paper {cite}`saponati2025` describes this change as a sum over pairs of tokens. This page
+# has the corrected proposition with its proof, and the checks behind two sections of the page [What do the paper's theorems
+# explain?](symmetric_updates.py).
 #
-# **The gradient of $\Wqk$ is such a sum, exactly, once its coefficients account for the softmax. A step of training points
-# elsewhere:** in a head of BERT-base with random weights its cosine to the gradient is {glue:text}`bert-cos`, where 1 would be
-# the same direction.
+# **The gradient of $\Wqk$ is exactly such a sum if its coefficients include the softmax. A training step, however, points in another
+# direction than the gradient.** For a head of BERT-base with random weights, the cosine between the step and the gradient is
+# {glue:text}`bert-cos`, where 1 would mean the same direction.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding of the toy Transformers, a multiple of n_heads; in [8, 256]
@@ -34,7 +36,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from chapters.implicit_gradient import one_pair
+from chapters.implicit_gradient import alignment, one_pair
 from livingpaper.display.page import glue, show
 from attngeo.plot.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house_style, new_figure
 from attngeo.bilinear.form import BilinearForm
@@ -55,7 +57,7 @@ def printed_beta(g: LayerGradient, scale: float = 1.0) -> Float[Tensor, "heads n
 
 
 def cosines_with_gradient(toy: ToyConfig, models: int, seed: int) -> pd.DataFrame:
-    """Of sums of terms ``beta_ij x_i x_j^T`` and of a step on both factors, for the first head of random models."""
+    """Of a step on both factors and of sums of terms ``beta_ij x_i x_j^T``, for the first head of random models."""
     rows = []
     for objective in TRAINED:
         for k in range(seed, seed + models):
@@ -63,11 +65,11 @@ def cosines_with_gradient(toy: ToyConfig, models: int, seed: int) -> pd.DataFram
             terms = rank_one_terms(g.beta[0], g.layer.x).flatten(0, 1)  # (N * N, d, d)
             largest = terms[terms.flatten(1).norm(dim=1).argsort(descending=True)]
             matrices = {
+                "training step (SGD)": step_of_factors(form.wq, form.wk, g.w_qk)[0],
                 "largest pair": largest[0],
                 f"{SEVERAL} largest pairs": largest[:SEVERAL].sum(0),
                 "all pairs": terms.sum(0),
-                "all pairs, no softmax in β": gradient_sum(printed_beta(g), g.layer.x)[0],
-                "training step": step_of_factors(form.wq, form.wk, g.w_qk)[0],
+                "all pairs, without softmax": gradient_sum(printed_beta(g), g.layer.x)[0],
             }
             rows += [(objective.value, name, cosine(m, g.w_qk[0])) for name, m in matrices.items()]
     return pd.DataFrame(rows, columns=["objective", "matrix", "cosine with the gradient"])
@@ -83,11 +85,11 @@ def cosine_bars(cosines: pd.DataFrame) -> CaptionedFigure:
     panel.axvline(1, color=NEUTRAL, linestyle="--")
     panel.set(ylabel="", xlim=(0, 1.05))
     sns.move_legend(panel, "lower right", bbox_to_anchor=(1, 1), ncol=2, title=None)
-    caption = rf"""How far matrices point along the gradient of $\Wqk$: 1 is its direction. Pair $(i, j)$ adds
-    $\beta_{{ij}} x_i x_j\T$, an outer product of two embeddings times a number. Bars: mean over random Transformers with
-    heads of width {TOY.d_head} in a width of {TOY.d}; lines: standard deviation."""
+    caption = rf"""Cosine between the gradient of $\Wqk$ and several other matrices: a training step of gradient descent on
+    $\Wq$ and $\Wk$, and sums of the terms $\beta_{{ij}} x_i x_j\T$ over some pairs or all pairs. A bar is the mean over
+    untrained Transformers of width {TOY.d} with heads of width {TOY.d_head}, and a line shows the standard deviation."""
     means = cosines.groupby("matrix", sort=False)["cosine with the gradient"].mean()
-    alt = f"""Bars of cosines with the gradient, for two objectives. Means over both:
+    alt = f"""Bars that show cosines with the gradient for two objectives. Means over both objectives:
     {"; ".join(f"{name}, {value:.2f}" for name, value in means.items())}."""
     return CaptionedFigure(figure, "fig-gradient-cosines", caption, alt)
 
@@ -99,11 +101,6 @@ cosine_bars(cosines)
 
 
 # %% tags=["remove-cell"]
-def alignment(d: int, d_head: int) -> float:
-    """``cos(dW_qk, G) = sqrt(2 d_head / (d + 2 d_head + 1))`` for Gaussian factors and any G independent of them."""
-    return (2 * d_head / (d + 2 * d_head + 1)) ** 0.5
-
-
 def kept_symmetry(d: int, d_head: int, trace_share: float = 0.0) -> float:
     """``s(dW_qk) = (2 d_head + 1 + t) / (d + 2 d_head + 1)``, ``t = Tr(G)^2 / ||G||^2``, for a symmetric G."""
     return (2 * d_head + 1 + trace_share) / (d + 2 * d_head + 1)
@@ -124,23 +121,24 @@ glue("n-masked", n_tokens**2)
 
 # %% [markdown]
 # :::{admonition} How sure is this
-# The formulas are proven, and automatic differentiation in float64 agrees with them to rounding. How far a step points from
-# the gradient is known for random factors that do not depend on it; nothing on this page is measured on a trained model.
+# We prove the formulas on this page, and automatic differentiation in double precision agrees with them up to rounding errors. For the
+# angle between step and gradient, we assume random factors that do not depend on the gradient. Nothing on this page was measured in a
+# trained model.
 # :::
 #
 # ## A pair of tokens adds an outer product
 #
-# Let $x_i$ be the input of a layer at position $i$. A head of width $d_h$ scores it against the positions $A_i$ that it attends
-# to, $a_{ij} = x_i\T \Wqk x_j / \sqrt{d_h}$, and puts out
+# Let $x_i$ be the input of a layer at position $i$. A head of width $d_h$ compares $x_i$ with the inputs at the set $A_i$ of positions
+# to which $i$ attends. The scores are $a_{ij} = x_i\T \Wqk x_j / \sqrt{d_h}$, and the output of the head is
 #
 # $$
 # o_i = \sum_{j \in A_i} \alpha_{ij} v_j , \qquad \alpha_{ij} = \frac{e^{a_{ij}}}{\sum_{k \in A_i} e^{a_{ik}}} ,
 # $$ (eq-2-2-head)
 #
-# where $v_j = W_o\T W_v\T x_j$ is the *value* of token $j$. The outputs of all heads are added to $x_i$, which gives $\hat x_i$; a
-# feedforward layer may follow. *Autoregressive* models have $A_i = \{j \le i\}$ and predict at $i$ the token at $i + 1$. *Masked*
-# ones attend to every position and predict what the masks hide. {numref}`fig-one-pair` follows a pair of tokens of *the dog met
-# my old cat* to its score, and its error back.
+# where $v_j = W_o\T W_v\T x_j$ is the *value* of token $j$. The outputs of all heads are added to $x_i$, which gives $\hat x_i$. A
+# feedforward layer may follow. *Autoregressive* models have $A_i = \{j \le i\}$ and predict at position $i$ the token at position
+# $i + 1$. *Masked* models attend to every position and predict the tokens that are hidden by masks. {numref}`fig-one-pair` shows what
+# one pair of tokens contributes to the gradient.
 
 # %% tags=["remove-input"]
 one_pair(sentence_gradient(Objective.AUTOREGRESSIVE, seed, d=8))
@@ -170,8 +168,8 @@ one_pair(sentence_gradient(Objective.AUTOREGRESSIVE, seed, d=8))
 # alone.
 #
 # *One weight.* The output $\hat x_i = x_i + \sum_h o_i^h$ is linear in the weights of its row, and no other output of
-# the layer contains them. So $\partial L / \partial \alpha_{ij} = g_i\T v_j$: a single value $v_j$, with no sum over
-# $j$. All that happens above the layer, attention between positions included, is in $g_i$.
+# the layer contains them. So $\partial L / \partial \alpha_{ij} = g_i\T v_j$, with a single value $v_j$ and no sum over
+# $j$. Everything that happens above the layer, including attention between positions, is contained in $g_i$.
 #
 # *One score.* For a softmax over $A_i$,
 # $\partial \alpha_{ik} / \partial a_{ij} = \alpha_{ik} (\delta_{jk} - \alpha_{ij})$. Hence
@@ -189,20 +187,22 @@ one_pair(sentence_gradient(Objective.AUTOREGRESSIVE, seed, d=8))
 # ```
 # ````
 #
-# The paper has another $\beta_{ij}$, an error times an embedding, $\delta_i\T x_j$. Its $i$ is the predicted token where ours is
-# the [position of the query](implicit_gradient_details.py#which-tokens-i-and-j-are), and it [divides scores
-# by](bilinear_form_details.py#heads-rank-scale-span) $\sqrt d$. Its proof [needs
-# corrections](implicit_gradient_details.py#the-steps-of-the-proof), none of which changes the form of the sum. In
-# {numref}`fig-gradient-cosines` the sum over all pairs has a cosine of 1 with the gradient. The {glue:text}`several` largest pairs
-# alone, of {glue:text}`n-causal` in an autoregressive and {glue:text}`n-masked` in a masked model, have a cosine of
-# {glue:text}`largest`.
+# In the paper, the coefficient is the product of an error and an embedding, $\beta_{ij} = \delta_i\T x_j$. The paper's index $i$ is
+# the predicted token, whereas our index $i$ is the [position of the
+# query](implicit_gradient_details.py#which-tokens-i-and-j-are). The paper also [divides the scores by $\sqrt
+# d$](bilinear_form_details.py#heads-rank-scale-span) rather than $\sqrt{d_h}$. The paper's proof [needs several
+# corrections](implicit_gradient_details.py#the-steps-of-the-proof), but none of them changes the form of the sum.
+#
+# In {numref}`fig-gradient-cosines`, the sum over all pairs has a cosine of 1 with the gradient. The sum over the {glue:text}`several`
+# largest pairs has a mean cosine of {glue:text}`largest`. An autoregressive model has {glue:text}`n-causal` pairs here, and a masked
+# model has {glue:text}`n-masked` pairs.
 
 
 # %%
 @claim(
     "2.2",
     "",
-    "the gradient is a sum of rank-1 matrices",
+    "the gradient of a query-key matrix is a sum of rank-1 matrices",
     Verdict.ASSUMPTION,
     printed=r""""Following the gradient of $\mathcal{L}(U)$, the implicit weight update of $W_{qk}^l$ at the $l$-th layer is
     proportional to" "$\sum_i \sum_{j \in C_i} \beta_{ij}^l K_{ij}^{l-1}$".""",
@@ -211,7 +211,7 @@ one_pair(sentence_gradient(Objective.AUTOREGRESSIVE, seed, d=8))
     head, exactly, where $i$ runs over query positions, $j$ over the positions they attend to, and $\beta$ carries the
     softmax.""",
     missing=("one parameter",),
-    remark="A step on $W_q$ and $W_k$ moves $W_{qk}$ in another direction (Remark S1.6).",
+    remark="A training step on $W_q$ and $W_k$ changes $W_{qk}$ in another direction (Remark S1.6).",
 )
 def gradient_is_sum_of_rank_one(toy=TOY, n_layers=3, seed=0):
     for objective in TRAINED:
@@ -231,28 +231,29 @@ def gradient_is_sum_of_rank_one(toy=TOY, n_layers=3, seed=0):
 show(gradient_is_sum_of_rank_one(n_layers=n_layers, seed=seed), unfolded=True)
 
 # %% [markdown]
-# ## With softmax a pair counts against the mean of its row
+# ## With the softmax, a token is compared with the average token
 #
-# The proof in the paper leaves the softmax out (its Eq. S33) and arrives at $\beta_{ij} = g_i\T v_j$. With softmax a pair counts in
-# proportion to its attention weight $\alpha_{ij}$, and its value $v_j$ against $o_i$, the mean value of its row: where it helps
-# less than the mean, its term of a step on $\Wqk$ lowers its score. So the coefficients of a row add up to zero. What all
-# embeddings have in common leaves no trace on the *column* side of the gradient; on its *row* side it does.
+# The paper's proof leaves out the softmax (Eq. S33) and arrives at $\beta_{ij} = g_i\T v_j$. The softmax changes the coefficients in
+# two ways. First, a pair counts in proportion to its attention weight $\alpha_{ij}$. Second, the value $v_j$ is compared with $o_i$,
+# the average of the values to which position $i$ attends. If token $j$ helps less than this average, a gradient step on $\Wqk$ lowers
+# the score of the pair. The coefficients of a row therefore add up to zero. As a consequence, a component that all embeddings have in
+# common leaves no trace on the *column* side of the gradient, although it does leave a trace on the *row* side.
 
 
 # %%
 @claim(
     "2.2",
     "Eqs. S33-S36",
-    "the coefficients of the sum",
+    "the coefficients of the sum are products of an error and an embedding",
     Verdict.STATED,
     printed=r""""Let the attention scores be computed without the row-wise softmax operation"; then "the term $\delta_i^{l\top}
     x_j^{l-1}$ is a scalar quantity that we define as $\beta_{ij}^l$".""",
     place="Section S1.3, Eqs. S33 to S36",
-    holds=r"""Without softmax it holds, up to the scale of the scores. With softmax $\beta_{ij} = \tfrac{1}{\sqrt{d_h}}
+    holds=r"""Without the softmax this is correct, up to the scale of the scores. With the softmax $\beta_{ij} = \tfrac{1}{\sqrt{d_h}}
     \alpha_{ij}\, g_i^\top (v_j - o_i)$ with $g_i = \partial L / \partial \hat x_i$, $v_j = W_o^\top W_v^\top x_j$, $o_i =
     \sum_k \alpha_{ik} v_k$.""",
-    remark=r"""Prop. 2.2 of the paper has softmax and leaves the assumption to its proof. With softmax $\sum_j \beta_{ij} =
-    0$: what all keys have in common leaves no trace in the update.""",
+    remark=r"""Prop. 2.2 of the paper is about attention with a softmax, and only its proof leaves the softmax out. With the
+    softmax $\sum_j \beta_{ij} = 0$, so a component that all keys have in common leaves no trace in the gradient.""",
 )
 def coefficients_without_softmax(toy=TOY, draws=12, seed=0):
     for objective in TRAINED:
@@ -261,13 +262,13 @@ def coefficients_without_softmax(toy=TOY, draws=12, seed=0):
             g = first_layer(toy, objective, k)
             errors.append(relative_error(gradient_sum(g.beta, g.layer.x), g.w_qk))
             cosines.append(cosine(gradient_sum(printed_beta(g), g.layer.x), g.w_qk))
-        yield exact(rf"relative error, exact $\beta$, {objective}", max(errors))
-        words = f"cosine of the paper's sum with the gradient, {objective}"
+        yield exact(rf"relative error of the sum with the exact $\beta$, {objective}", max(errors))
+        words = f"cosine of the sum without softmax with the gradient, {objective}"
         yield monte_carlo(words, cosines, 1, "<", paper="= 1")
     shifted = g.layer.x + torch.linspace(-3, 3, toy.d).double()  # one vector added to every key's embedding
     yield exact(r"largest $|\sum_j \beta_{ij}|$, exact $\beta$", g.beta.sum(-1).abs().max())
     moved = relative_error(g.layer.x.T @ g.beta @ shifted, g.w_qk)
-    yield exact("relative change when one vector is added to all keys", moved)
+    yield exact("relative change of the sum when one vector is added to all keys", moved)
     g = first_layer(replace(toy, softmax=False), Objective.AUTOREGRESSIVE, seed)
     words = r"relative error without softmax, $\beta_{ij} = \delta_i^\top x_j / \sqrt{d_h}$"
     yield exact(words, relative_error(gradient_sum(printed_beta(g, g.scale), g.layer.x), g.w_qk))
@@ -278,8 +279,9 @@ show(coefficients_without_softmax(seed=seed))
 # %% [markdown]
 # ## The step on both factors drops part of the gradient
 #
-# Gradient descent moves the two factors. With $G = \partial L / \partial \Wqk$ and the rate $\eta$, $\Wq$ moves by
-# $-\eta\, \partial L / \partial \Wq = -\eta\, G \Wk$ and $\Wk$ by $-\eta\, G\T \Wq$. Multiply out:
+# Gradient descent changes the two factors. Let $G = \partial L / \partial \Wqk$ and let $\eta$ be the learning rate. Then $\Wq$ changes
+# by $-\eta\, \partial L / \partial \Wq = -\eta\, G \Wk$, and $\Wk$ changes by $-\eta\, G\T \Wq$. The product of the new factors gives
+# the change of $\Wqk$.
 #
 # ````{prf:remark} Remark S1.6 of the paper: the update through $\Wq$ and $\Wk$
 # :label: rem-s1-6
@@ -304,14 +306,14 @@ def second_order(form: BilinearForm, gradient: Float[Tensor, "heads d d"]) -> Te
 @claim(
     "S1.6",
     "Eq. S39",
-    "the first-order update and its remainder",
+    "the remainder of the first-order update is of order $\\eta^2$",
     Verdict.MISPRINT,
     printed=r'''"$W_q^l W_k^{l\top}$ $+ \eta \big(W_q^l \nabla_{W_k^l} \mathcal{L}^\top(U)$ $+ \nabla_{W_q^l} \mathcal{L}(U)
     W_k^{l\top}\big)$ $+ o(\eta^2)$"''',
     place="Section S1.3, Remark S1.6, Eq. S39",
-    holds=r"""The first order is right; the remainder is $\eta^2 G W_k W_q^\top G$, which is $O(\eta^2)$ and not
+    holds=r"""The first-order terms are correct. The remainder is $\eta^2 G W_k W_q^\top G$, which is $O(\eta^2)$ and not
     $o(\eta^2)$.""",
-    remark=r"Signs: with $G$ the gradient of the negative log-likelihood a descending step has $-\eta$.",
+    remark=r"If $G$ is the gradient of the negative log-likelihood, a step of gradient descent has the sign $-\eta$.",
 )
 def step_through_factors(toy=TOY, rate=1e-2, seed=0):
     for objective in TRAINED:
@@ -323,7 +325,7 @@ def step_through_factors(toy=TOY, rate=1e-2, seed=0):
         g = run.gradient(0).w_qk
         remainder = change + rate * step_of_factors(form.wq, form.wk, g)
         error = relative_error(remainder, rate**2 * second_order(form, g))
-        yield exact(f"relative error, first order and remainder, {objective}", error)
+        yield exact(f"relative error of the remainder, {objective}", error)
         words = rf"norm of the remainder over $\eta^2$, {objective}"
         yield compare(words, remainder.norm() / rate**2, "≠", 0, 1e-3)
 
@@ -331,11 +333,12 @@ def step_through_factors(toy=TOY, rate=1e-2, seed=0):
 show(step_through_factors(seed=seed))
 
 # %% [markdown]
-# From the first order the paper concludes that $\Delta \Wqk$ is proportional to $G$ (its Eq. S40). It is not. $\Wq \Wq\T$ and
-# $\Wk \Wk\T$ have rank $d_h$ at most: they keep what of $G$ lies in the span of the present factors, and drop the rest. If
-# their entries are independent, Gaussian, of mean 0 and equal variance, and $G$ does not depend on them, the cosine of
-# $\Delta \Wqk$ and $-G$ [is about](implicit_gradient_details.py#how-far-a-step-points-from-the-gradient)
-# $\sqrt{2 d_h / (d + 2 d_h + 1)}$, to first order in $\eta$.
+# From the first-order terms the paper concludes that $\Delta \Wqk$ is proportional to $G$ (Eq. S40). This conclusion is wrong. The
+# matrices $\Wq \Wq\T$ and $\Wk \Wk\T$ have at most rank $d_h$. They keep the part of $G$ that lies in the span of the current factors,
+# and they drop the rest. If the entries of the factors are independent Gaussian numbers with mean 0 and equal variance, and if $G$ does
+# not depend on the factors, the cosine between $\Delta \Wqk$ and $-G$ [is
+# approximately](implicit_gradient_details.py#how-far-a-step-points-from-the-gradient) $\sqrt{2 d_h / (d + 2 d_h + 1)}$, to first order
+# in $\eta$.
 
 
 # %%
@@ -359,10 +362,10 @@ def every_node(d: int, d_head: int) -> tuple[Tensor, Tensor, Tensor]:
     printed=r'''"$\Delta W_{qk}^l = \eta \sum_i \sum_{j \in \mathcal{C}_i} \beta_{ij}^l \big[(W_q^l W_q^{l\top} K_{ij}^{l-1})$ $+
     (K_{ij}^{l-1} W_k^l W_k^{l\top})\big]$ $\propto \sum_i \sum_{j \in \mathcal{C}_i} \beta_{ij}^l K_{ij}^{l-1}$"''',
     place="Section S1.3, Remark S1.6, Eq. S40",
-    remark="""The update of a symmetric $G$ of small trace has a symmetry score near the square of that cosine; 1 if $W_q = W_k$
-    or $G = I$. What Section S1.3 says before the remark, that $W_{qk}$ "is implicitly updated with a combination of the
-    weight updates of $W_q$ and $W_k$ having the same form as in Proposition 2.2", holds of the form: each pair adds two
-    matrices of rank 1.""",
+    remark="""For a symmetric $G$ with a small trace, the symmetry score of the update is close to the square of this cosine.
+    The score is 1 if $W_q = W_k$ or $G = I$. Before the remark, Section S1.3 states that $W_{qk}$ "is implicitly updated with
+    a combination of the weight updates of $W_q$ and $W_k$ having the same form as in Proposition 2.2". This is correct for the
+    form, since each pair adds two matrices of rank 1.""",
 )
 def update_is_not_proportional(d=64, draws=60, seed=0):
     generator = torch.Generator().manual_seed(seed)
@@ -373,10 +376,10 @@ def update_is_not_proportional(d=64, draws=60, seed=0):
         step, even_step = (step_of_factors(wq, wk, m) for m in (g, even))
         products = (step * g, step.square(), even_step * even_step.mT, even_step.square())
         inner, square, trace, even_square = (weights @ product.sum((1, 2)) for product in products)
-        measured, words = inner / square.sqrt() / g.norm(), f"ratio of moments that is the cosine, {sizes}"
+        measured, words = inner / square.sqrt() / g.norm(), f"ratio of moments that gives the cosine, {sizes}"
         yield exact(words, measured, alignment(n, d_head), paper="= 1")
         expected = kept_symmetry(n, d_head, float(even.trace() ** 2 / even.square().sum()))
-        words = f"ratio of moments that is the symmetry score for symmetric $G$, {sizes}"
+        words = f"ratio of moments that gives the symmetry score for a symmetric $G$, {sizes}"
         yield exact(words, trace / even_square, expected)
     for d_head in (d, d // 16):
         steps = step_of_factors(*normal(draws, 2, d, d_head, generator=generator).unbind(1), gradient)
@@ -388,9 +391,10 @@ def update_is_not_proportional(d=64, draws=60, seed=0):
     words = r"symmetry score of $\Delta W$ for symmetric $G$, $W_q = W_k$"
     yield exact(words, symmetry_score(step_of_factors(tied, tied, gradient + gradient.T)), 1)
     square, head = (alignment(BERT[0], d_head) for d_head in BERT)
-    holds = rf"""Parallel to every $G$ only if $W_q W_q^\top$ and $W_k W_k^\top$ are multiples of the identity, which needs
-    $d_h = d$. For Gaussian factors $\cos(\Delta W, G) \approx \sqrt{{2 d_h / (d + 2 d_h + 1)}}$: at the width of BERT-base
-    {square:.2f} for the one head with $d_h = d$ of Definition S1.1, {head:.2f} for one of its heads."""
+    holds = rf"""The update is parallel to every $G$ only if $W_q W_q^\top$ and $W_k W_k^\top$ are multiples of the identity,
+    which requires $d_h = d$. For Gaussian factors, the cosine between the update and $-G$ is approximately
+    $\sqrt{{2 d_h / (d + 2 d_h + 1)}}$. At the width of BERT-base, this is {head:.2f} for one of its heads, and {square:.2f} for
+    a single head with $d_h = d$ as in Definition S1.1."""
     return {"holds": holds}
 
 
@@ -398,15 +402,13 @@ show(update_is_not_proportional(d=d_wide, draws=draws, seed=seed))
 
 
 # %% [markdown]
-# For a head of BERT-base this cosine is {glue:text}`bert-cos`. For one head as wide as the model, as in Definition S1.1 of the
-# paper, it is {glue:text}`square-cos`. Symmetry is lost, too. If the gradient is perfectly symmetric, of small trace, the step in a
-# head of BERT-base has a [symmetry score](two_scores.py) of about {glue:text}`bert-s`. If $\Wq = \Wk$, as in the symmetric start of
-# Section 4.2 of the paper, a symmetric $G$ gives a symmetric step. The details treat [biases, rotary positions and shared
-# layers](implicit_gradient_details.py#biases-rotary-positions-shared-layers), [several heads, and
+# For a head of BERT-base this cosine is {glue:text}`bert-cos`. For a single head as wide as the model, as in Definition S1.1 of the
+# paper, the cosine is {glue:text}`square-cos`. The narrower the heads are, the further a step points from the gradient.
+#
+# A step also loses part of the symmetry of the gradient. If the gradient is perfectly symmetric and has a small trace, the step in a
+# head of BERT-base has a [symmetry score](two_scores.py) of only about {glue:text}`bert-s`. There is an exception: if $\Wq = \Wk$, as
+# in the symmetric initialisation of Section 4.2 of the paper, a symmetric $G$ gives a symmetric step.
+#
+# The next page covers [biases, rotary positions and shared
+# layers](implicit_gradient_details.py#biases-rotary-positions-shared-layers), and [several heads and
 # Adam](implicit_gradient_details.py#several-heads-and-adam).
-#
-# ## What it means for you
-#
-# - Do not read the movement of $\Wqk$ off its gradient. Look at the matrix: `attngeo train --picture-every` keeps it at steps
-#   of a run.
-# - Expect the more loss of direction and symmetry, the narrower the heads.

@@ -7,10 +7,11 @@
 # ---
 
 # %% [markdown]
-# # Details: The implicit gradient
+# # Details: The proof of Prop. 2.2, and other models
 #
-# Slips of the paper's proof, the pairs and rows that one loss fills, and steps of models beyond the paper's definition. The
-# notation is that of the [chapter](implicit_gradient.py), {eq}`eq-2-2-head` and {eq}`eq-2-2-beta`.
+# This page lists the corrections that the paper's proof of its Proposition 2.2 needs. It then shows which pairs of tokens contribute to
+# the gradient, and extends the update of $\Wqk$ to models that the paper's definition excludes. The notation is that of [the page on
+# the gradient](implicit_gradient.py), {eq}`eq-2-2-head` and {eq}`eq-2-2-beta`.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding of the toy Transformers, a multiple of n_heads; in [8, 256]
@@ -43,23 +44,23 @@ AHEAD = 1  # positions from a query to what it predicts under a causal mask
 # %% [markdown]
 # ## Figure 1 of the paper
 #
-# The figure draws one pair of {prf:ref}`prop-2-2`: a score goes forwards as $x_i\T \Wqk x_j$, and an error comes
-# back and scales $K_{ij}$. It shows the error as a dot product, which is the case without softmax. The exact one is in
-# {numref}`fig-one-pair`.
+# The figure shows the two roles of one pair of tokens in {prf:ref}`prop-2-2`. In the forward pass, the pair has the score
+# $x_i\T \Wqk x_j$. In the backward pass, an error is propagated to this score and scales $K_{ij}$. The figure shows this error as a dot
+# product, which is correct for attention without a softmax. {numref}`fig-one-pair` shows the exact term.
 
 
 # %%
 @claim(
     "Figure 1",
     "",
-    "a score forwards, a rank-1 term backwards",
+    "a pair has a score in the forward pass and a rank-1 term in the backward pass",
     Verdict.STATED,
     printed="""The picture of the "contribution to the weight update of $W_{qk}$ (backward pass, see Equation (8))" multiplies
     the dot product of error and context embedding with $K_{ij}$, as in the proof: "Let the attention scores be computed
     without the row-wise softmax operation".""",
     place="Section 2.2, Figure 1, and Section S1.3, Eq. S33",
-    remark=r"""With softmax the factor is the error of the score, $\beta_{ij}$, in which the value of $j$ is measured against
-    the mean value of its row.""",
+    remark=r"""With the softmax, the factor is the derivative with respect to the score, $\beta_{ij}$, in which the value of $j$
+    is compared with the average value of its row.""",
 )
 def forward_and_backward(toy=TOY, seed=0):
     g = first_layer(replace(toy, n_layers=1), Objective.AUTOREGRESSIVE, seed)
@@ -70,9 +71,12 @@ def forward_and_backward(toy=TOY, seed=0):
     without = g.scale * g.weights * g.layer.mask
     products = torch.einsum("id,hjd->hij", g.errors, g.layer.values) * g.scale * g.layer.mask
     difference = (weights.detach() - g.layer.weights).abs().max()
-    yield exact("forward: largest difference in the attention weights", difference)
-    yield exact(r"backward: derivative by the score against $\beta$", (error - g.beta).abs().max())
-    words = r"backward: relative error of the dot product $\delta_i^\top x_j$,"
+    yield exact("forward pass: largest difference in the attention weights", difference)
+    yield exact(
+        r"backward pass: largest difference between $\beta$ and the derivative with respect to the score",
+        (error - g.beta).abs().max(),
+    )
+    words = r"backward pass: relative error of the dot product $\delta_i^\top x_j$"
     yield compare(f"{words} with softmax", relative_error(products, error), "≠", 0, DIFFERENT)
     yield exact(f"{words} without softmax", relative_error(products, without))
 
@@ -82,13 +86,14 @@ show(forward_and_backward(seed=seed))
 # %% [markdown]
 # ## Which tokens i and j are
 #
-# In the gradient $i$ is the position of the *query*, and $j$ runs over all that it attends to, itself included. So the row side
-# of $\Wqk$ collects embeddings at queries:
+# In the gradient, $i$ is the position of the *query*, and $j$ runs over all positions to which $i$ attends, including $i$ itself. The
+# row side of $\Wqk$ therefore collects embeddings at query positions:
 #
-# - With a causal mask, that of the last token before the predicted one, never that of the predicted token. The first position
-#   attends to itself alone, so its coefficients are zero.
-# - In masked training of a single layer, that of the mask token, at different positions.
-# - Below the last layer of several, those of visible positions, too: the loss reaches them.
+# - With a causal mask, the query holds the last token before the predicted token, and never the predicted token itself. The first
+#   position attends only to itself, so its coefficients are zero.
+# - In masked training of a single layer, the query holds the mask token, at different positions.
+# - In the lower layers of a deeper model, positions with visible tokens are queries, too, because the loss reaches them through the
+#   layers above.
 
 
 # %%
@@ -105,15 +110,16 @@ def share_of_queries(beta: Float[Tensor, "heads n n"], queries: Tensor) -> float
 @claim(
     "2.2",
     "Eqs. 7, 8 (index sets)",
-    "which embeddings a pair is made of",
+    "a pair consists of the embeddings at the query position and at an attended position",
     Verdict.MISPRINT,
     printed=r"""$\beta_{ij}$ is "the contribution of the token embedding $x_j$ to the error in predicting the token embedding
     $x_i$", and $K_{ij}$ is made of these two, "$K_{ij}^{l-1} = x_i^{l-1} x_j^{l-1 \top}$".""",
     place="Section 2.2, Eqs. 8 and 10",
-    holds="""$x_i$ is the embedding at the query position: with a causal mask that of the last token *before* the predicted
-    one, in masked training of a single layer that of the mask token. $j$ runs over all attended positions, $i$ included.
-    Below the last layer visible positions are queries too.""",
-    remark="""So rows of $W_{qk}$ collect what predicts from a position, not the embedding of what is predicted.""",
+    holds="""$x_i$ is the embedding at the query position. With a causal mask this is the last token *before* the predicted
+    token, and in masked training of a single layer it is the mask token. $j$ runs over all attended positions, including
+    $i$. Below the last layer, visible positions are queries, too.""",
+    remark="""The rows of $W_{qk}$ therefore collect the embedding from which a token is predicted, not the embedding of the
+    predicted token.""",
 )
 def pairs_that_count(toy=TOY, seed=0):
     toy = replace(toy, n_tokens=toy.n_tokens + 1)
@@ -122,14 +128,14 @@ def pairs_that_count(toy=TOY, seed=0):
         g, last, predicts, masked = run.gradient(0), run.gradient(-1), run.losses > 0, objective is Objective.MASKED
         x = g.layer.x
         attended = relative_error(query_side(x).T @ g.beta @ x, g.w_qk)
-        yield exact(f"relative error, attended pairs, $x_i$ of the query, {objective}", attended)
+        yield exact(f"relative error with $x_i$ at the query position, {objective}", attended)
         if masked:
             words = r"share of $\sum \beta_{ij}^2$ with a visible token as query, masked,"
             yield exact(f"{words} last layer", share_of_queries(last.beta, ~predicts))
             yield compare(f"{words} first layer", share_of_queries(g.beta, ~predicts), ">", 0, 0.01)
         else:
             predicted = relative_error(x.roll(-1, 0).T @ g.beta @ x, g.w_qk)
-            words = f"relative error, $x_i$ of the token predicted, {objective}"
+            words = f"relative error with $x_i$ of the predicted token, {objective}"
             yield compare(words, predicted, "≠", 0, DIFFERENT)
 
 
@@ -138,9 +144,9 @@ show(pairs_that_count(seed=seed))
 # %% [markdown]
 # ## The loss of one token
 #
-# Equation S36 of the paper gives the loss of one token a single row of coefficients, in every layer. In the last layer that is
-# right, as $x_n^L$ depends on no other $\hat x_i^L$. In the layers below, the loss at $n$ reaches every position that
-# $n$ attends to later on.
+# According to Eq. S36 of the paper, the loss of one token has a single row of coefficients in every layer. This is correct in the last
+# layer, where $x_n^L$ depends on no other $\hat x_i^L$. In the layers below, the loss at position $n$ reaches every position to which
+# $n$ attends in a later layer.
 
 
 # %%
@@ -152,14 +158,14 @@ def rows_that_count(beta: Float[Tensor, "heads n n"], position: int) -> Tensor:
 @claim(
     "2.2",
     "Eq. S36",
-    "the gradient of the loss of one token",
+    "the loss of one token has coefficients in many rows",
     Verdict.MISPRINT,
     printed=r""""$\nabla_{W_{qk}^l} \mathcal{L}(t_i) = \sum_{j \in \mathcal{C}_i} \beta_{ij}^l K_{ij}^{l-1}$": one row of $\beta$
     per predicted token, in every layer.""",
     place="Section S1.3, Eq. S36",
-    holds=r"""$\nabla L(t_n) = \sum_i \sum_j \beta^{(n)}_{ij} K_{ij}$ with $g_i = \partial L(t_n) / \partial \hat x_i$; only row
-    $i = n$ differs from 0 in the last layer, and any attended row below it.""",
-    remark="Summed over $n$ the total (Eq. S37) keeps its form, with $i$ a query position.",
+    holds=r"""$\nabla L(t_n) = \sum_i \sum_j \beta^{(n)}_{ij} K_{ij}$ with $g_i = \partial L(t_n) / \partial \hat x_i$. In the last
+    layer only row $i = n$ differs from 0. In the layers below, the row of every attended position can differ from 0.""",
+    remark="The sum over $n$ (Eq. S37) has the same form, with $i$ a query position.",
 )
 def rows_of_one_loss(toy=TOY, seed=0):
     for objective in TRAINED:
@@ -170,38 +176,38 @@ def rows_of_one_loss(toy=TOY, seed=0):
             one_row = torch.zeros_like(g.beta)
             one_row[:, position] = g.beta[:, position]
             every, alone = (gradient_sum(b, g.layer.x) for b in (rows_that_count(g.beta, position), one_row))
-            yield exact(f"relative error with every row, {objective}, {where}", relative_error(every, g.w_qk))
-            words, error = f"relative error with row $i$ alone, {objective}, {where}", relative_error(alone, g.w_qk)
+            yield exact(f"relative error with all rows, {objective}, {where}", relative_error(every, g.w_qk))
+            words, error = f"relative error with only row $i$, {objective}, {where}", relative_error(alone, g.w_qk)
             yield exact(words, error) if layer else compare(words, error, "≠", 0, DIFFERENT)
 
 
 show(rows_of_one_loss(seed=seed))
 
 # %% [markdown]
-# Summed over all losses the statement keeps its form, with $i$ a query position: this is Eq. S37. The same sum grouped
-# by context is Eq. 9. There, and in S38, the two summation signs stand in the wrong order, as $P_j$ needs its $j$.
+# Summed over all losses, the statement has the same form, with $i$ a query position (Eq. S37). Eq. 9 is the same sum grouped by context.
+# In Eqs. 9 and S38, the two summation signs are in the wrong order, because the set $P_j$ depends on $j$.
 #
 # ## The steps of the proof
 #
-# Five steps from Eq. S23 to S32 need a correction; none of them changes the form of {eq}`eq-2-2-sum`.
+# Five steps between Eq. S23 and Eq. S32 need a correction. None of the corrections changes the form of {eq}`eq-2-2-sum`.
 #
-# **The model (S23 to S25).** The loss lacks its minus sign, and so does its gradient, so that the two agree with each
-# other. Read literally, S24 predicts token $i$ from the embedding of token $i$, which the residual connection carries
-# to the output. S25 adds attention to $\hat x_i^{l-1}$ instead of $x_i^{l-1}$.
+# **The model (S23 to S25).** The loss lacks its minus sign, and so does its gradient, so the two are consistent with each other. Read
+# literally, Eq. S24 predicts token $i$ from the embedding of token $i$, which the residual connection passes on to the output. Eq. S25
+# adds attention to $\hat x_i^{l-1}$ instead of $x_i^{l-1}$.
 
 
 # %%
 @claim(
     "2.2",
     "Eqs. S23, S28, S31",
-    "the sign of the loss and of its gradient",
+    "the loss and its gradient lack a minus sign",
     Verdict.MISPRINT,
     printed=r""""$\mathcal{L}(U) = \sum_{i=1}^N \mathcal{L}(t_i)$ $= \sum_{i=1}^N t_i \log(\sigma(z_i))$", and "$(t_i -
     \sigma(z_i))^\top W_u^\top$" in its gradient.""",
     place="Section S1.3, Eqs. S23, S28 and S31",
     holds=r"$L(U) = -\sum_i t_i^\top \log \sigma(z_i)$, gradient $(\sigma(z_i) - t_i)^\top W_u^\top$.",
-    remark="""The printed pair is consistent: it is the log-likelihood. As Remark S1.6 adds the gradient, the two slips cancel
-    and the step descends on the loss.""",
+    remark="""The two printed expressions are consistent, since they belong to the log-likelihood. Remark S1.6 adds the gradient
+    instead of subtracting it, so the two errors cancel, and the step decreases the loss.""",
 )
 def loss_sign(seed=0):
     model = ToyTransformer.random(ToyConfig(), seed)
@@ -210,9 +216,9 @@ def loss_sign(seed=0):
     losses, log_p = run.losses.detach(), run.logits.detach().log_softmax(-1)
     targets = one_hot((log_p + losses[:, None]).abs().argmin(-1), log_p.shape[-1])  # the loss is -log p of the target
     printed, error = (targets * log_p).sum(), (targets - log_p.exp()) @ model.wu.detach().T
-    yield exact("Eq. S23 with the sign, over the negative log-likelihood", SIGN * printed / losses.sum(), 1)
+    yield exact("Eq. S23 with a minus sign, divided by the negative log-likelihood", SIGN * printed / losses.sum(), 1)
     yield exact(r"relative error of $(\sigma(z_i) - t_i)^\top W_u^\top$", relative_error(SIGN * error, descent))
-    yield compare("Eq. S23 as printed, over the negative log-likelihood", printed / losses.sum(), "≠", 1, 1e-3)
+    yield compare("Eq. S23 as printed, divided by the negative log-likelihood", printed / losses.sum(), "≠", 1, 1e-3)
 
 
 show(loss_sign(seed=seed))
@@ -228,25 +234,25 @@ def from_itself(model: ToyTransformer, losses: Float[Tensor, " some"], predicted
 @claim(
     "2.2",
     "Eq. S24",
-    "the token to predict stands in its own input",
+    "the token that is predicted is contained in its own input",
     Verdict.MISPRINT,
     printed=r""""[W]e let $z_i$ be the prediction of the $i$-th token $t_i$", and "$x_i^{0\top} = t_i^\top W_e + W_p$" is the
     embedding of $t_i$.""",
     place="Section S1.3, Eq. S24",
     holds="With a causal mask $z_i$ predicts $t_{i+1}$; in masked training $x_i^0$ is the embedding of the mask token.",
-    remark="As printed, the residual connection hands the answer to the prediction.",
+    remark="As printed, the residual connection passes the answer on to the prediction.",
 )
 def prediction_from_its_own_input(n_tokens=8, seed=0):
     model = ToyTransformer.random(ToyConfig(n_tokens=n_tokens, n_vocab=n_tokens), seed)
     tokens = torch.randperm(n_tokens, generator=torch.Generator().manual_seed(seed))  # each has its own row of W_e
-    masked, words = every_third(n_tokens), "derivative of a prediction by the embedding of what it predicts,"
+    masked, words = every_third(n_tokens), "derivative of a prediction with respect to the embedding of its target,"
     log_p = model.run(tokens, Objective.AUTOREGRESSIVE).logits.log_softmax(-1)
     shifted, printed = (
         from_itself(model, -log_p[: n_tokens - ahead].gather(1, tokens[ahead:, None])[:, 0], tokens[ahead:])
         for ahead in (AHEAD, 0)
     )
     hidden = model.run(tokens, Objective.MASKED, masked).losses[masked]
-    yield exact(f"{words} causal, shifted", shifted)
+    yield exact(f"{words} causal, target shifted by one", shifted)
     yield exact(f"{words} masked", from_itself(model, hidden, tokens[masked]))
     yield compare(f"{words} causal, Eq. S24 as printed", printed, "≠", 0, DIFFERENT)
 
@@ -263,7 +269,7 @@ def residual(below: LayerPass) -> Tensor:
 @claim(
     "2.2",
     "Eq. S25",
-    "what attention is added to",
+    "attention is added to the input of the layer",
     Verdict.MISPRINT,
     printed=r'"$\hat x_i^{l\top} = \hat x_i^{l-1 \top} + a_l(x_i^{l-1})$"',
     place="Section S1.3, Eq. S25",
@@ -281,17 +287,18 @@ def residual_input(seed=0):
 show(residual_input(seed=seed))
 
 # %% [markdown]
-# **The chain rule (S27 to S32).** The derivative by *one* weight has one value in it; the sum over $j$ belongs to the
-# chain rule. And the layers above a layer multiply. Let $F_m'$ be the Jacobian of what block $m$ adds to the residual
-# stream, taken over the whole sequence, and $m_l'$ that of the feedforward layer. Then
+# **The chain rule (S27 to S32).** The derivative of the loss with respect to *one* attention weight contains a single value. The sum
+# over $j$ belongs to the chain rule. In addition, the contributions of the layers above are multiplied, not added. Let $F_m'$ be the
+# Jacobian of what block $m$ adds to the residual stream, taken over the whole sequence, and let $m_l'$ be the Jacobian of the
+# feedforward layer. Then
 #
 # $$
 # \frac{\partial X^L}{\partial \hat X^l} = (I + F_L') (I + F_{L-1}') \cdots (I + F_{l+1}') (I + m_l') .
 # $$ (eq-2-2-jacobian)
 #
-# The paper prints $1 + \sum_m F_m'$ in place of the product. With $F_m'$ the Jacobian of what a block adds, that is its
-# first-order part, exact for a single layer above. With the $\mathcal F_l$ of the paper's S24 and S25, which contains the
-# residual connection, the 1 is one too many.
+# The paper has $1 + \sum_m F_m'$ instead of the product. If $F_m'$ is the Jacobian of what a block adds, this sum is the first-order
+# part of the product, and it is exact for a single layer above. If $F_m'$ belongs to the $\mathcal F_l$ of the paper's Eqs. S24 and
+# S25, which already contains the residual connection, the additional 1 is wrong.
 
 
 # %%
@@ -308,7 +315,7 @@ def summed_values(gain: Float[Tensor, "heads n n"], mask: Tensor) -> Tensor:
 @claim(
     "2.2",
     "Eqs. S27, S28, S31, S32",
-    "the derivative by one attention weight",
+    "the derivative with respect to one attention weight contains a single value",
     Verdict.MISPRINT,
     printed=r"""$\partial L / \partial \alpha_{ij}$ ends in "$W_v^\top \sum_{j \in C_i} x_j^{l-1}$", and "$\nabla_{w^l}
     \mathcal{L}(t_i) = \frac{\partial \mathcal{L}(t_i)}{\partial \alpha_{ij}^l} \frac{\partial \alpha_{ij}^l}{\partial
@@ -316,7 +323,7 @@ def summed_values(gain: Float[Tensor, "heads n n"], mask: Tensor) -> Tensor:
     place="Section S1.3, Eqs. S27, S28, S31 and S32",
     holds=r"""$\partial L / \partial \alpha_{ij} = \delta_i^\top x_j$, and $\nabla_w L = \sum_{j \in C_i} (\partial L / \partial
     \alpha_{ij}) (\partial \alpha_{ij} / \partial w)$.""",
-    remark="The result S32 is the one that follows from the corrected steps.",
+    remark="The corrected steps lead to the result in Eq. S32.",
 )
 def single_weight_derivative(seed=0):
     for objective in TRAINED:
@@ -348,15 +355,15 @@ def sum_of_jacobians(blocks: list[Tensor], feedforward: Float[Tensor, "n n"]) ->
 @claim(
     "2.2",
     "Eqs. S29, S30",
-    "the derivative through the layers above",
+    "the Jacobian of the layers above is a product, not a sum",
     Verdict.MISPRINT,
     printed=r'''"$\frac{\partial x_i^L}{\partial \hat x_i^l}$ $= \big(1 + \sum_{m=l}^{L-1} \mathcal{F}'_l(x_i^m)\big) \big(1 +
     m'_l(\hat x_i^l)\big)$"''',
     place="Section S1.3, Eqs. S29 and S30",
     holds=r"""$\partial X^L / \partial \hat X^l = \prod_{m = L}^{l+1} (I + F'_m)\, (I + m'_l)$ over the whole sequence, with
     $F'_m$ the Jacobian of what block $m$ adds.""",
-    remark=r"""Only the definition of $\delta$ changes; the form of the result does not. The index of $\mathcal{F}'_l$ should be
-    that of the layer summed over.""",
+    remark=r"""Only the definition of $\delta$ changes, not the form of the result. The index of $\mathcal{F}'_l$ should be the
+    index of the sum.""",
 )
 def jacobian_of_later_layers(d=12, n_tokens=4, n_above=2, seed=0):
     toy = ToyConfig(d=d, n_heads=2, n_layers=n_above + 1, n_tokens=n_tokens, d_mlp=2 * d)
@@ -379,7 +386,7 @@ def jacobian_of_later_layers(d=12, n_tokens=4, n_above=2, seed=0):
     ]
     printed = relative_error(sum_of_jacobians(blocks, feedforward), truth)
     yield exact("relative error of the product", relative_error(product_of_jacobians(blocks, feedforward), truth))
-    yield compare(f"relative error of the sum as printed, {n_above} layers above", printed, "≠", 0, 1e-2)
+    yield compare(f"relative error of the sum as printed, with {n_above} layers above", printed, "≠", 0, 1e-2)
 
 
 show(jacobian_of_later_layers(seed=seed))
@@ -387,8 +394,8 @@ show(jacobian_of_later_layers(seed=seed))
 # %% [markdown]
 # ## The two terms of one pair
 #
-# By {prf:ref}`rem-s1-6` the pair $(i, j)$ adds $\Wq \Wq\T K_{ij} + K_{ij} \Wk \Wk\T$ to the update, up to its
-# coefficient. Equation S41 lacks a transpose in the first.
+# By {prf:ref}`rem-s1-6`, the pair $(i, j)$ adds $\Wq \Wq\T K_{ij} + K_{ij} \Wk \Wk\T$ to the update, up to its coefficient. The first
+# term lacks a transpose in Eq. S41 of the paper.
 
 
 # %%
@@ -400,12 +407,12 @@ def left_factor(w: Float[Tensor, "d d_head"]) -> Float[Tensor, "d d"]:
 @claim(
     "S1.6",
     "Eq. S41",
-    "the two terms of one pair",
+    "the first of the two terms of a pair lacks a transpose",
     Verdict.MISPRINT,
     printed=r'"$W_q^l W_q^{l\top} K_{ij}^{l-1} = (W_q^l W_q^l x_i^{l-1})\, x_j^{l-1 \top}$"',
     place="Section S1.3, Remark S1.6, Eq. S41",
-    holds=r"""$W_q W_q^\top K_{ij} = (W_q W_q^\top x_i) x_j^\top$. Each term has rank 1; what the pair adds to $W_{qk}$ has rank
-    2.""",
+    holds=r"""$W_q W_q^\top K_{ij} = (W_q W_q^\top x_i) x_j^\top$. Each term has rank 1, and the matrix that the pair adds to
+    $W_{qk}$ has rank 2.""",
     maybe_copying=True,
 )
 def terms_of_the_step(d=24, d_head=6, seed=0):
@@ -416,9 +423,9 @@ def terms_of_the_step(d=24, d_head=6, seed=0):
     first, second = wq @ wq.T @ k, k @ wk @ wk.T
     printed = relative_error(torch.outer(square @ square @ x, y), square @ square.T @ k)
     right = relative_error(torch.outer(left_factor(wq) @ x, y), first)
-    yield exact(r"relative error, $\bar x_i = W_q W_q^\top x_i$", right)
-    yield compare(r"relative error, $\bar x_i = W_q W_q x_i$, $d_h = d$", printed, "≠", 0, DIFFERENT)
-    yield exact("rank of what the pair adds", torch.linalg.matrix_rank(first + second), 2, 0)
+    yield exact(r"relative error with $\bar x_i = W_q W_q^\top x_i$", right)
+    yield compare(r"relative error with $\bar x_i = W_q W_q x_i$ and $d_h = d$", printed, "≠", 0, DIFFERENT)
+    yield exact("rank of the matrix that the pair adds", torch.linalg.matrix_rank(first + second), 2, 0)
 
 
 show(terms_of_the_step(seed=seed))
@@ -487,9 +494,9 @@ show(terms_of_the_step(seed=seed))
 #
 # ## Biases, rotary positions, shared layers
 #
-# {prf:ref}`rem-s1-6` is about a layer of {prf:ref}`def-s1-1`. There queries and keys have no biases, positions are added
-# to the embeddings, and every layer has factors of its own. BERT has biases, many later models rotate queries and keys by
-# their positions, and the layers of ALBERT share one $\Wq$ and one $\Wk$.
+# {prf:ref}`rem-s1-6` is about a layer of {prf:ref}`def-s1-1`, in which queries and keys have no biases, position embeddings are added
+# to token embeddings, and every layer has its own factors. Many models differ: BERT has biases, many later models rotate queries and
+# keys by their positions, and all layers of ALBERT share one $\Wq$ and one $\Wk$.
 #
 # ````{prf:proposition} The update with biases, rotary positions and shared layers (ours)
 # :label: prop-s1-6-beyond
@@ -531,8 +538,8 @@ show(terms_of_the_step(seed=seed))
 # ```
 # ````
 #
-# So in BERT the term of the biases has, at each step, the same left factor $\Wq b_q$ for every sequence. With rotations the
-# update is no function of $G$: pairs at different distances are turned before they are added.
+# In BERT, the term of the biases thus has the same left factor $\Wq b_q$ for every sequence of a step. With rotary positions, the
+# update is not a function of $G$, because pairs at different distances are rotated differently before they are added.
 
 
 # %%
@@ -598,14 +605,14 @@ def rotary_step(head: Head, beta: Float[Tensor, "n n"]) -> Tensor:
 @claim(
     "S1.6",
     "(biases, rotary positions)",
-    "the update where the model is not that of Definition S1.1",
+    "biases of queries add one term to the update, and rotary positions rotate its terms",
     Verdict.HOLDS,
     ours=True,
     printed="""The formula of Eq. S40 is for a layer of Definition S1.1, in which positions are added to the embeddings: "We omit
     layer normalization and biases for simplicity".""",
     place="Section S1.3, Remark S1.6, Eq. S40, and Definition S1.1",
-    holds=r"""With biases of queries, as in BERT, $W_q b_q (\sum \beta_{ij} x_j)^\top$ is added to the sum; biases of keys add
-    nothing. With rotary positions the terms of a pair are $W_q R_{j-i}^\top W_q^\top K_{ij} + K_{ij} W_k R_{j-i}^\top
+    holds=r"""With biases of queries, as in BERT, $W_q b_q (\sum \beta_{ij} x_j)^\top$ is added to the sum. Biases of keys add
+    nothing. With rotary positions, the terms of a pair are $W_q R_{j-i}^\top W_q^\top K_{ij} + K_{ij} W_k R_{j-i}^\top
     W_k^\top$.""",
 )
 def step_beyond_the_definition(seed=0):
@@ -615,12 +622,14 @@ def step_beyond_the_definition(seed=0):
     (biased, beta), (rotary, beta_rotary) = backward(head), backward(turned)
     plain, unturned = (step_of_factors(head.wq, head.wk, gradient_sum(b, head.x)) for b in (beta, beta_rotary))
     without = backward(head._replace(bk=none))[0]
-    yield exact("relative error with biases, their term added", relative_error(plain + bias_term(head, beta), biased))
+    yield exact(
+        "relative error with biases, including their term", relative_error(plain + bias_term(head, beta), biased)
+    )
     yield compare("relative error with biases, without their term", relative_error(plain, biased), "≠", 0, 0.01)
     yield exact("relative change of the update when the keys lose their bias", relative_error(without, biased))
     words, step = "relative error with rotary positions,", rotary_step(turned, beta_rotary)
-    yield exact(f"{words} a rotation in each term", relative_error(step, rotary))
-    yield compare(f"{words} no rotation in the terms", relative_error(unturned, rotary), "≠", 0, DIFFERENT)
+    yield exact(f"{words} with a rotation in each term", relative_error(step, rotary))
+    yield compare(f"{words} without rotations in the terms", relative_error(unturned, rotary), "≠", 0, DIFFERENT)
 
 
 show(step_beyond_the_definition(seed=seed))
@@ -628,8 +637,8 @@ show(step_beyond_the_definition(seed=seed))
 # %% [markdown]
 # ## Several heads, and Adam
 #
-# With several heads the loss is no function of the summed form $\sum_h W_{qk,h}$: every head has its own softmax and
-# its own values. The update of the layer is the sum of the heads' updates, each with its own $G_h$.
+# If a layer has several heads, the loss is not a function of the summed matrix $\sum_h W_{qk,h}$, because every head has its own softmax
+# and its own values. The update of the layer is the sum of the updates of the heads, and each head has its own gradient $G_h$.
 
 
 # %%
@@ -646,13 +655,13 @@ def heads_as_one(form: BilinearForm, gradients: Float[Tensor, "heads d d"]) -> F
 @claim(
     "S1.6",
     "(several heads)",
-    "the update of a layer's summed form",
+    "the update of a layer is a sum over its heads",
     Verdict.ASSUMPTION,
     printed=r""""[T]he matrix $W_{qk}^l = W_q^l W_k^{l\top}$ is implicitly updated" by one gradient, $\sum \beta_{ij} K_{ij}$,
     that of the layer.""",
     place="Section S1.3, Remark S1.6, Eqs. S39 and S40",
-    holds=r"""It is for a single head. For several $\Delta W_{qk} = -\eta \sum_h (W_{q,h} W_{q,h}^\top G_h + G_h W_{k,h}
-    W_{k,h}^\top)$. The loss is no function of $\sum_h W_{qk,h}$, as every head has its own softmax and values.""",
+    holds=r"""This is correct for a single head. For several heads, $\Delta W_{qk} = -\eta \sum_h (W_{q,h} W_{q,h}^\top G_h + G_h W_{k,h}
+    W_{k,h}^\top)$. The loss is not a function of $\sum_h W_{qk,h}$, because every head has its own softmax and values.""",
     missing=("single head",),
 )
 def step_of_several_heads(toy=TOY, seed=0):
@@ -662,15 +671,15 @@ def step_of_several_heads(toy=TOY, seed=0):
         grad_q, grad_k = torch.autograd.grad(run.losses.sum(), (model.wq, model.wk), retain_graph=True)
         slope = -(form.wq @ grad_k[0].mT + grad_q[0] @ form.wk.mT).sum(0)
         each, one = (relative_error(f(form, run.gradient(0).w_qk), slope) for f in (every_head_its_own, heads_as_one))
-        yield exact(f"relative error, head by head, {objective}", each)
-        yield compare(f"relative error, one G for all heads, {objective}", one, "≠", 0, DIFFERENT)
+        yield exact(f"relative error with one $G$ for each head, {objective}", each)
+        yield compare(f"relative error with one $G$ for all heads, {objective}", one, "≠", 0, DIFFERENT)
 
 
 show(step_of_several_heads(seed=seed))
 
 # %% [markdown]
-# The models of the paper are trained with AdamW. Its first step is, but for weight decay, the sign of the gradients of $\Wq$ and
-# $\Wk$. At random weights it points farther from $G$ than the step of gradient descent.
+# The models of the paper are trained with AdamW. Apart from weight decay, the first step of AdamW follows the sign of the gradients of
+# $\Wq$ and $\Wk$. At random weights, this step points further away from $G$ than the step of gradient descent.
 
 
 # %%
@@ -682,15 +691,15 @@ def first_direction(gradient: Float[Tensor, "heads d d_head"]) -> Float[Tensor, 
 @claim(
     "S1.6",
     "(optimiser)",
-    "the update under Adam",
+    "the first step of Adam points further away from the gradient than a step of gradient descent",
     Verdict.HOLDS,
     ours=True,
     printed="""
-    "Let $W_q^l$ and $W_k^l$ be updated via gradient descent": of AdamW, with which the paper trains (Section S2.3), the
-    remark does not speak.
+    "Let $W_q^l$ and $W_k^l$ be updated via gradient descent". The remark does not mention AdamW, with which the authors train
+    their models (Section S2.3).
     """,
     place="Section S1.3, Remark S1.6",
-    remark=r"""Adam's step rescales every entry of the gradients of $W_q$ and $W_k$ and is no sum of $\beta_{ij} (W_q W_q^\top
+    remark=r"""A step of Adam rescales every entry of the gradients of $W_q$ and $W_k$, so it is not a sum of $\beta_{ij} (W_q W_q^\top
     K_{ij} + K_{ij} W_k W_k^\top)$.""",
 )
 def first_adam_step(toy=TOY, draws=12, seed=0):
@@ -701,7 +710,7 @@ def first_adam_step(toy=TOY, draws=12, seed=0):
             step_q, step_k = first_direction(g @ form.wk), first_direction(g.mT @ form.wq)
             step = form.wq @ step_k.mT + step_q @ form.wk.mT
             gain.append(cosine(step, g) - cosine(step_of_factors(form.wq, form.wk, g), g))
-        words = f"cosine of Adam's first step less that of gradient descent, {objective}"
+        words = f"cosine of Adam's first step with $G$ minus the cosine of gradient descent, {objective}"
         yield monte_carlo(words, gain, 0, "<")
 
 

@@ -1,4 +1,4 @@
-"""What a sequence does to W_qk in one step: objectives, rank-1 terms, random updates, norms.
+"""How one training step on a sequence changes W_qk: objectives, rank-1 terms, random updates and their norms.
 
-`toy_transformer` is the reference: small enough that autograd gives the derivative that a formula states.
+`toy_transformer` is the reference: a model small enough for automatic differentiation to check every formula.
 """

@@ -1,7 +1,8 @@
-"""The first update of linear attention whose output weights are its embeddings: the case in which beta_ij is known.
+"""The first update of linear attention whose output weights are its embeddings: a case in which beta_ij is known.
 
-With ``W_qk = 0``, no softmax (Eq. S33), logits ``E (x_i + sum_j alpha_ij V x_j)`` and small embeddings, the model
-predicts all tokens alike, and the negative gradient of the loss has ``beta_ij = (e_target(i) - mean e)^T V x_j``.
+Suppose that ``W_qk = 0``, that attention has no softmax (Eq. S33), that the logits are ``E (x_i + sum_j alpha_ij V
+x_j)``, and that the embeddings are small. Then the model predicts all tokens with equal probability, and the negative
+gradient of the loss has ``beta_ij = (e_target(i) - mean e)^T V x_j``.
 """
 
 from typing import NamedTuple
@@ -19,7 +20,7 @@ Values = Float[Tensor, "d d"]  # V
 
 
 class ChainCorpus(NamedTuple):
-    """Sequences of a stationary Markov chain, and the weights of linear attention that reads them."""
+    """Sequences of a stationary Markov chain, and the weights of a linear attention layer that reads them."""
 
     embeddings: Embeddings
     values: Values
@@ -30,7 +31,7 @@ class ChainCorpus(NamedTuple):
 def random_corpus(
     d: int = 48, n_vocab: int = 48, n_tokens: int = 24, n_sequences: int = 1500, seed: int = 0
 ) -> ChainCorpus:
-    """Normal weights and a random chain."""
+    """A random chain, its sequences, and weights with normal entries."""
     generator = torch.Generator().manual_seed(seed)
     embeddings = tied_embeddings(n_vocab, d, generator)
     values = torch.randn(d, d, generator=generator, dtype=torch.float64)
@@ -39,7 +40,7 @@ def random_corpus(
 
 
 def tied_embeddings(n_vocab: int, d: int, generator: torch.Generator, size: float = 1.0) -> Embeddings:
-    """Gaussian embeddings of about the given length, with mean exactly 0, (V, d)."""
+    """Gaussian embeddings of approximately the given length, whose mean is exactly 0, (V, d)."""
     e = size * torch.randn(n_vocab, d, generator=generator, dtype=torch.float64) / d**0.5
     return e - e.mean(0)
 
@@ -47,10 +48,11 @@ def tied_embeddings(n_vocab: int, d: int, generator: torch.Generator, size: floa
 def first_coefficients(
     tokens: Tokens, embeddings: Embeddings, values: Values, ahead: int = 0
 ) -> Float[Tensor, "sequences n n"]:
-    """``beta_ij = (e_target(i) - mean e)^T V x_j`` with ``target(i) = t_{i + ahead}``; 0 where no token follows.
+    """``beta_ij = (e_target(i) - mean e)^T V x_j`` with ``target(i) = t_{i + ahead}``; 0 if no token follows.
 
-    With ``ahead`` = 0 position i holds the predicted token itself, as the paper's theorems have it, with 1 the token
-    before it, as autoregressive training has it. Embeddings are the output weights too.
+    With ``ahead=0``, position i holds the predicted token itself, as in the paper's theorems. With ``ahead=1``,
+    position i holds the token before the predicted one, as in autoregressive training. The embeddings are also the
+    output weights.
     """
     errors = pad((embeddings - embeddings.mean(0))[tokens][:, ahead:], (0, 0, 0, ahead))
     return errors @ values @ embeddings[tokens].mT
@@ -59,19 +61,20 @@ def first_coefficients(
 def first_update(
     tokens: Tokens, embeddings: Embeddings, values: Values, contexts: Bool[Tensor, "n n"], ahead: int = 0
 ) -> Float[Tensor, "sequences d d"]:
-    """``Delta W = sum_i sum_{j in C_i} beta_ij x_i x_j^T`` of every sequence, to be added up over a corpus.
+    """``Delta W = sum_i sum_{j in C_i} beta_ij x_i x_j^T`` of every sequence; the caller sums over the corpus.
 
-    With ahead = 0, all pairs and centred embeddings it is ``S V S``, ``S = sum_i x_i x_i^T``: symmetric if V is.
+    With ``ahead=0``, all pairs and centred embeddings, the update is ``S V S`` with ``S = sum_i x_i x_i^T``, which is
+    symmetric if V is symmetric.
     """
     x = embeddings[tokens]
     return x.mT @ (first_coefficients(tokens, embeddings, values, ahead) * contexts) @ x
 
 
 def expected_update(chain: MarkovChain, embeddings: Embeddings, values: Values, n_tokens: int) -> Float[Tensor, "d d"]:
-    """``sum_{m=0}^{N-2} (N-1-m) F_m``, ``F_m = E[x_{i+1}^T V x_{i-m} x_i x_{i-m}^T]``: of a sequence of N tokens.
+    """The expected update by a sequence of N tokens, ``sum_{m=0}^{N-2} (N-1-m) F_m``.
 
-    Queries stand one position before their targets. The chain is stationary; embeddings of mean 0 make
-    ``beta_ij = x_{i+1}^T V x_j`` (`first_coefficients`).
+    Here ``F_m = E[x_{i+1}^T V x_{i-m} x_i x_{i-m}^T]``. Each query is one position before its target. The chain must be
+    stationary, and the embeddings must have mean 0, so that ``beta_ij = x_{i+1}^T V x_j`` (`first_coefficients`).
     """
     coefficients = chain.transition @ embeddings @ values @ embeddings.T  # mean of x_{i+1}^T V x_j for t_i, t_j
     together = torch.diag(chain.start)  # Pr[t_{i-m} = c, t_i = a] in row c, column a

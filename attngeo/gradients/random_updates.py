@@ -1,7 +1,8 @@
-"""Updates of W_qk drawn under stated assumptions on embeddings, coefficients and pairs; their symmetry, their norms.
+"""Random updates of W_qk under stated assumptions on embeddings, coefficients and pairs; their symmetry and norms.
 
-The paper argues about rows and columns of ``Delta W_qk = sum_ij beta_ij x_i x_j^T`` from assumptions on the embeddings
-alone. Each model here is one such set of assumptions, so that a statement can be tested where it is made.
+The paper derives statements about the rows and columns of ``Delta W_qk = sum_ij beta_ij x_i x_j^T`` only from
+assumptions on the embeddings. Each model in this module implements one set of assumptions, so that a statement can be
+tested under the assumptions under which it is made.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from attngeo.gradients.objectives import Objective, attended_matrix, context_mat
 
 Updates = Float[Tensor, "draws d d"]
 SquaredNorms = Float[Tensor, "*draws d"]  # of rows, or of columns
-TAIL = 0.98  # quantile of all norms from which on they count as large
+TAIL = 0.98  # norms above this quantile of all norms count as large
 
 
 class Law(Choice):
@@ -43,16 +44,16 @@ class Law(Choice):
 
 
 class Coefficients(Choice):
-    """Where beta_ij comes from."""
+    """How the coefficients beta_ij are drawn."""
 
     INDEPENDENT = "independent"  # standard normal, independent of the embeddings and of each other
-    CENTRED = "centred"  # the same less their mean over C_i: sum_j beta_ij = 0, as a softmax makes them
+    CENTRED = "centred"  # the same minus their mean over C_i, so that sum_j beta_ij = 0 as with a softmax
     ERROR = "error"  # delta_i^T x_j (Prop. 2.2), Gaussian errors delta_i independent of the embeddings
-    BILINEAR = "bilinear"  # x_i^T B x_j: errors that follow the query's embedding; B Gaussian, one for each update
+    BILINEAR = "bilinear"  # x_i^T B x_j: errors that depend on the query; one Gaussian B for each update
 
 
 class Outcomes(NamedTuple):
-    """All values of a random quantity; equal ones may stand in several places."""
+    """All values of a random quantity with their probabilities; a value may occur more than once."""
 
     values: Float[Tensor, "outcomes ..."]
     probability: Float[Tensor, " outcomes"]
@@ -63,10 +64,11 @@ class Outcomes(NamedTuple):
 
 
 def coordinates(n_vectors: int, d: int, kurtosis: float = 3.0) -> Outcomes:
-    """Vectors of independent coordinates: 0 with probability ``1 - 1/kappa``, otherwise ``± sqrt(kappa)``.
+    """Vectors of independent coordinates that are 0 with probability ``1 - 1/kappa``, and ``± sqrt(kappa)`` otherwise.
 
-    Mean 0, variance 1, fourth moment kappa, sixth kappa^2. For kappa = 3 every polynomial of degree at most 5 in each
-    coordinate has the expectation that normal coordinates give it (Gauss-Hermite quadrature at three points).
+    The coordinates have mean 0, variance 1, fourth moment kappa and sixth moment kappa^2. For kappa = 3, every
+    polynomial of degree at most 5 in each coordinate has the same expectation as for normal coordinates (Gauss-Hermite
+    quadrature with three points).
     """
     points = torch.tensor([0.0, kurtosis**0.5, -(kurtosis**0.5)], dtype=torch.float64)
     weights = torch.tensor([1 - 1 / kurtosis, 0.5 / kurtosis, 0.5 / kurtosis], dtype=torch.float64)
@@ -75,7 +77,7 @@ def coordinates(n_vectors: int, d: int, kurtosis: float = 3.0) -> Outcomes:
 
 
 def power_profile(d: int, exponent: float) -> Float[Tensor, " d"]:
-    """``lambda_k = k^-exponent``, scaled to mean 1: variances of d coordinates, equal for exponent 0."""
+    """Variances of d coordinates, ``lambda_k = k^-exponent`` scaled to mean 1; exponent 0 makes them equal."""
     profile = torch.arange(1, d + 1, dtype=torch.float64) ** -exponent
     return profile / profile.mean()
 
@@ -83,10 +85,11 @@ def power_profile(d: int, exponent: float) -> Float[Tensor, " d"]:
 def context_updates(
     variances: Float[Tensor, " d"], n_tokens: int, n_draws: int, generator: torch.Generator, n_contexts: int = 1
 ) -> Updates:
-    """``Delta W = sum over contexts (sum_i beta_i x_i) y^T``: the model of Prop. S1.8, rows predicted, columns context.
+    """``Delta W = sum over contexts (sum_i beta_i x_i) y^T``: the model of Prop. S1.8.
 
-    x_i are N independent tokens of each context, whose coordinates are independent and have these variances; y and
-    beta_i are standard normal and independent of everything else. The transpose is the model of Cor. S1.9.
+    Rows belong to predicted tokens and columns to context. Each context has N independent tokens x_i, whose coordinates
+    are independent and have the given variances. y and beta_i are standard normal and independent of everything else.
+    The transpose is the model of Cor. S1.9.
     """
     d = len(variances)
     z = torch.randn(n_draws, n_contexts, n_tokens, d, generator=generator, dtype=torch.float64)
@@ -98,32 +101,32 @@ def context_updates(
 
 @cache
 def context_tokens(d: int, n_tokens: int, exponent: float, n_draws: int, seed: int, n_contexts: int = 1) -> Updates:
-    """`context_updates` of d coordinates with the variances of `power_profile`."""
+    """`context_updates` for d coordinates with the variances of `power_profile`."""
     generator = torch.Generator().manual_seed(seed)
     return context_updates(power_profile(d, exponent), n_tokens, n_draws, generator, n_contexts)
 
 
 @dataclass(frozen=True, eq=False)
 class UpdateModel:
-    """``Delta W = sum over sequences of X^T (B * [j in C_i]) X``: sequences of random tokens under an objective.
+    """``Delta W = sum over sequences of X^T (B * [j in C_i]) X`` for sequences of random tokens and an objective.
 
-    Embeddings are independent between positions and sequences, except for the two special tokens, and so are their
-    coordinates.
+    Embeddings are independent between positions and sequences, except for the first token and the mask token. The
+    coordinates of an embedding are independent, too.
     """
 
     variances: Float[Tensor, " d"]  # of an embedding's coordinates
     objective: Objective = Objective.AUTOREGRESSIVE
     n_tokens: int = 32
-    n_sequences: int = 8  # that add to one update
+    n_sequences: int = 8  # number of sequences in one update
     law: Law = Law.GAUSSIAN
     coefficients: Coefficients = Coefficients.INDEPENDENT
     mean: Float[Tensor, " d"] | None = None  # added to every embedding
     first_token: Float[Tensor, "*draws d"] | None = None  # embedding at position 0 of all sequences of an update
-    mask_rate: float = 0.15  # of the masked objective
-    mask_token: Float[Tensor, "*draws d"] | None = None  # what stands at masked positions; None: their own embedding
+    mask_rate: float = 0.15  # used by the masked objective
+    mask_token: Float[Tensor, "*draws d"] | None = None  # embedding at masked positions; None: that of the token itself
 
     def draw(self, n_draws: int, generator: torch.Generator) -> Updates:
-        """Independent updates."""
+        """Draw independent updates."""
         shape = (n_draws, self.n_sequences, self.n_tokens)
         x = self.law.draw(*shape, len(self.variances), generator=generator) * self.variances.sqrt()
         if self.mean is not None:
@@ -155,16 +158,18 @@ class UpdateModel:
         return beta
 
 
-# How symmetric they are
+# Symmetry of updates
 
 
 def agreement(a: float, b: float) -> float:
-    """``rho = 2ab / (a^2 + b^2)``: 1 for equal coefficients, -1 for opposite ones, 0 if one of them is 0."""
+    """``rho = 2ab / (a^2 + b^2)``: 1 for equal coefficients, -1 for opposite coefficients, 0 if one of them is 0."""
     return 2 * a * b / (a**2 + b**2)
 
 
 def pair_score(rho: float, cosine: float) -> float:
-    """``s = (rho + c^2) / (1 + rho c^2)`` of ``a x_i x_j^T + b x_j x_i^T``, rho = 2ab/(a^2+b^2), c = cos(x_i, x_j).
+    """``s = (rho + c^2) / (1 + rho c^2)``, the score of ``a x_i x_j^T + b x_j x_i^T``, with c = cos(x_i, x_j).
+
+    rho = 2ab / (a^2 + b^2) is the `agreement` of a and b.
 
     Source: derived here from Eq. S108 and Def. 3.1.
     """
@@ -174,7 +179,7 @@ def pair_score(rho: float, cosine: float) -> float:
 def correlated_coefficients(
     rho: float, n_draws: int, n_tokens: int, generator: torch.Generator
 ) -> Float[Tensor, "draws n n"]:
-    """Standard normal beta_ij, beta_ji with correlation rho, independent between pairs, 0 on the diagonal."""
+    """Standard normal beta_ij and beta_ji with correlation rho, independent between pairs and 0 on the diagonal."""
     z = torch.randn(2, n_draws, n_tokens, n_tokens, generator=generator, dtype=torch.float64)
     upper, other = z.triu(1)
     return upper + (rho * upper + (1 - rho**2) ** 0.5 * other).mT
@@ -189,11 +194,11 @@ def random_sequence(d: int = 16, n_tokens: int = 9, seed: int = 0) -> tuple[Tens
 
 
 def signs(*shape: int) -> Int[Tensor, "outcomes *shape"]:
-    """Every array of signs of a shape, equally likely: what a mean over signs is exactly taken over."""
+    """All arrays of signs of a shape, each equally likely, so that expectations over random signs can be exact."""
     return torch.cartesian_prod(*[torch.tensor([-1, 1])] * torch.Size(shape).numel()).view(-1, *shape)
 
 
-# Norms of their rows and columns; always ``sum_k ||column_k||^2 = sum_m ||row_m||^2 = ||W||_F^2``
+# Norms of rows and columns of updates; always ``sum_k ||column_k||^2 = sum_m ||row_m||^2 = ||W||_F^2``
 
 
 def squared_norms(updates: Float[Tensor, "*draws d d"]) -> tuple[SquaredNorms, SquaredNorms]:
@@ -203,21 +208,21 @@ def squared_norms(updates: Float[Tensor, "*draws d d"]) -> tuple[SquaredNorms, S
 
 
 def ratio_samples(top: Float[Tensor, " draws"], bottom: Float[Tensor, " draws"]) -> Float[Tensor, " draws"]:
-    """Values whose mean is ``mean(top) / mean(bottom)`` and whose standard error is the ratio's (delta method)."""
+    """Values with the mean ``mean(top) / mean(bottom)`` and with the standard error of this ratio (delta method)."""
     ratio = top.mean() / bottom.mean()
     return ratio + (top - ratio * bottom) / bottom.mean()
 
 
 def unevenness(squared: SquaredNorms) -> Float[Tensor, "*draws"]:
-    """``mean_k(n_k^2) / mean_k(n_k)^2`` of squared norms n_k: 1 when all are equal, d when one holds everything."""
+    """``mean_k(n_k^2) / mean_k(n_k)^2`` of squared norms n_k: 1 if all are equal, d if all but one are zero."""
     return squared.square().mean(-1) / squared.mean(-1).square()
 
 
 def uniform_softmax_squared_norms(x: Float[Tensor, "n d"], objective: Objective) -> tuple[SquaredNorms, SquaredNorms]:
-    """``diag(S_Q)``, ``diag(S_K)``: E ||row_m||^2, E ||column_k||^2 of an update of inputs x at uniform attention.
+    """Expected squared norms of the rows and of the columns of an update with inputs x and uniform attention.
 
-    S_Q = sum_i Tr(K_i) x_i x_i^T and S_K = sum_i ||x_i||^2 K_i, where K_i is the covariance of the n_i inputs that
-    query i sees, over n_i. Errors are uncorrelated, of mean 0 and variance 1.
+    They are the diagonals of S_Q = sum_i Tr(K_i) x_i x_i^T and S_K = sum_i ||x_i||^2 K_i, where K_i is the covariance
+    of the n_i inputs to which query i attends, divided by n_i. The errors are uncorrelated with mean 0 and variance 1.
 
     Source: derived here.
     """
@@ -228,13 +233,13 @@ def uniform_softmax_squared_norms(x: Float[Tensor, "n d"], objective: Objective)
 
 
 def log_unevenness(updates: Updates) -> Float[Tensor, " draws"]:
-    """``log(U_columns / U_rows)``, U the `unevenness` of the squared norms; positive where columns are more uneven."""
+    """``log(U_columns / U_rows)`` with the `unevenness` U of squared norms; positive if columns are more uneven."""
     rows, columns = squared_norms(updates)
     return (unevenness(columns) / unevenness(rows)).log()
 
 
 def tail_gap(updates: Updates, quantile: float = TAIL) -> Float[Tensor, " draws"]:
-    """``Pr[||column|| > w] - Pr[||row|| > w]`` per draw, w a quantile of all norms together (Eqs. 13, S102)."""
+    """``Pr[||column|| > w] - Pr[||row|| > w]`` for each draw, where w is a quantile of all norms (Eqs. 13, S102)."""
     rows, columns = squared_norms(updates)
     above = torch.cat([rows, columns]).quantile(quantile)
     return (columns > above).double().mean(-1) - (rows > above).double().mean(-1)

@@ -1,7 +1,8 @@
-"""The gradient that one sequence gives W_qk: rank-1 terms and their exact coefficients.
+"""The gradient of W_qk on one sequence: a sum of rank-1 terms with their exact coefficients.
 
-Throughout, x is (N, d) with x_i in row i, the input of the attention layer; row index i of a coefficient matrix is the
-query position, column index j the position it attends to. Then ``sum_ij beta_ij x_i x_j^T = X^T B X``.
+Throughout, x has the shape (N, d) and holds the input x_i of the attention layer in row i. In a matrix of coefficients,
+the row index i is the position of the query, and the column index j is a position to which the query attends. Then
+``sum_ij beta_ij x_i x_j^T = X^T B X``.
 """
 
 import torch
@@ -15,9 +16,9 @@ Inputs = Float[Tensor, "n d"]  # x_i
 
 
 class Role(Choice):
-    """The part a token plays in a pair (Prop. S1.7)."""
+    """The role of a token in a pair (Prop. S1.7)."""
 
-    CONTEXT = "context"  # t_j = t*: it predicts
+    CONTEXT = "context"  # t_j = t*: other tokens are predicted from it
     PREDICTION = "prediction"  # t_i = t*: it is predicted
 
 
@@ -29,19 +30,19 @@ def exact_coefficients(
 ) -> Float[Tensor, "*heads n n"]:
     """``beta_ij = scale * alpha_ij * g_i^T (v_j - o_i)``, ``o_i = sum_k alpha_ik v_k``: the gradient through softmax.
 
-    With these, ``dL/dW_qk = sum_ij beta_ij K_ij`` exactly, head by head; and ``sum_j beta_ij = 0`` for every i,
-    because a softmax does not see a constant added to all scores of a row.
+    With these coefficients, ``dL/dW_qk = sum_ij beta_ij K_ij`` is exact for each head. Moreover ``sum_j beta_ij = 0``
+    for every i, because adding a constant to all scores of a row does not change their softmax.
 
     Args:
-        weights: attention weights alpha after the softmax; 0 where j is not attended, (..., N, N).
-        values: v_j, what position j adds to the residual stream per unit of attention: ``x_j^T W_v W_o``, (..., N, d).
-        errors: ``g_i = dL / d x-hat_i``, the loss differentiated by the output of the attention layer, (N, d).
+        weights: attention weights alpha after the softmax, 0 if i does not attend to j, (..., N, N).
+        values: v_j, what position j adds to the residual stream per unit of attention, ``x_j^T W_v W_o``, (..., N, d).
+        errors: ``g_i = dL / d x-hat_i``, the gradient with respect to the output of the attention layer, (N, d).
         scale: factor on the scores inside the softmax, ``1/sqrt(d_head)``.
 
     Returns:
         beta, (..., N, N).
 
-    Source: derived here; it replaces the paper's Eqs. S33-S36, which leave the softmax out.
+    Source: derived here. It replaces Eqs. S33 to S36 of the paper, which omit the softmax.
     """
     gain = errors @ values.mT  # (..., N, N): g_i^T v_j
     return scale * weights * (gain - (weights * gain).sum(-1, keepdim=True))
@@ -53,17 +54,18 @@ def gradient_sum(beta: Float[Tensor, "*heads n n"], x: Inputs) -> Float[Tensor, 
 
 
 def rank_one_terms(beta: Pairs, x: Inputs) -> Float[Tensor, "n n d d"]:
-    """``beta_ij K_ij = beta_ij x_i x_j^T`` for every pair (Eq. 10), (N, N, d, d): small N and d only.
+    """``beta_ij K_ij = beta_ij x_i x_j^T`` for every pair (Eq. 10), (N, N, d, d), which needs small N and d.
 
-    Summed over j they are the terms of Eq. 8, each position as the query; over i those of Eq. 9, each as the key.
+    Sums over j are the terms of Eq. 8, where each position is a query. Sums over i are the terms of Eq. 9, where each
+    position is a key.
     """
     return torch.einsum("ij,ia,jb->ijab", beta, x, x)
 
 
 def token_update(beta: Pairs, x: Inputs, position: int, role: Role | str) -> Float[Tensor, "d d"]:
-    """What one token adds: ``(sum_i beta_it* x_i) x_t*^T`` as context (Eq. S47), ``x_t* (sum_j beta_t*j x_j)^T`` else.
+    """Terms of one token: ``(sum_i beta_it* x_i) x_t*^T`` as context, ``x_t* (sum_j beta_t*j x_j)^T`` as prediction.
 
-    Equation S50 prints the second one transposed. Both have rank 1.
+    The first is Eq. S47. Eq. S50 prints the second one transposed. Both matrices have rank 1.
     """
     if Role(role) is Role.CONTEXT:
         return torch.outer(beta[:, position] @ x, x[position])
@@ -83,9 +85,10 @@ def token_row(beta: Pairs, x: Inputs, position: int, role: Role | str, m: int) -
 def step_of_factors(
     wq: Float[Tensor, "*heads d d_head"], wk: Float[Tensor, "*heads d d_head"], gradient: Float[Tensor, "*#heads d d"]
 ) -> Float[Tensor, "*heads d d"]:
-    """``W_q W_q^T G + G W_k W_k^T``: what descent on W_q and W_k takes from W_qk, to first order, over its rate.
+    """``W_q W_q^T G + G W_k W_k^T``: minus the first-order change of W_qk by gradient descent, over the learning rate.
 
-    Since ``dL/dW_q = G W_k`` and ``dL/dW_k = G^T W_q`` with ``G = dL/dW_qk``, head by head.
+    Gradient descent changes W_q and W_k. For each head, ``dL/dW_q = G W_k`` and ``dL/dW_k = G^T W_q`` with
+    ``G = dL/dW_qk``.
 
     Source: paper, Remark S1.6, Eq. S39.
     """
@@ -93,7 +96,7 @@ def step_of_factors(
 
 
 def cosine(a: Float[Tensor, "*shape"], b: Float[Tensor, "*shape"]) -> float:
-    """``<A, B> / (||A|| ||B||)``: the angle between two tensors, in [-1, 1]; 0 where either is 0."""
+    """``<A, B> / (||A|| ||B||)``: the cosine of the angle between two tensors, in [-1, 1]; 0 if either is zero."""
     norms = a.norm() * b.norm()
     return float((a * b).sum() / norms) if norms > 0 else 0.0
 

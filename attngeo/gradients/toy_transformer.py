@@ -1,7 +1,8 @@
-"""A Transformer small enough to differentiate everything in it: the reference against which formulas are checked.
+"""A Transformer small enough to differentiate with respect to all its parts: the reference for checking formulas.
 
-It is Def. S1.1 with several heads (Remark S1.5): residual stream, attention, optional feedforward layer, no biases and
-no layer normalisation. W_qk of every head is a node of the graph, so autograd gives ``dL/dW_qk`` itself.
+It follows Def. S1.1 with several heads (Remark S1.5): a residual stream, attention, an optional feedforward layer, no
+biases and no layer normalisation. W_qk of every head is a node of the graph, so automatic differentiation gives
+``dL/dW_qk`` directly.
 """
 
 import math
@@ -16,7 +17,8 @@ from attngeo.errors import ParameterError
 from attngeo.gradients.objectives import Objective, attended_matrix, every_third
 from attngeo.gradients.rank_one import exact_coefficients
 
-WORDS = ("the", "dog", "met", "my", "old", "cat")  # the sentence of the pages, each word once: the vocabulary, too
+# The sentence of the book. No word occurs twice, so it is also the vocabulary.
+WORDS = ("the", "dog", "met", "my", "old", "cat")
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,9 @@ class ToyConfig:
     n_heads: int = 4  # must divide d; d_head = d / n_heads
     n_layers: int = 2
     n_tokens: int = 8  # length of every sequence, N >= 2
-    n_vocab: int = 24  # without the mask token, which is number n_vocab
+    n_vocab: int = 24  # without the mask token, whose id is n_vocab
     d_mlp: int = 64  # width of the feedforward layer; 0: none
-    softmax: bool = True  # False: weights are the scaled scores themselves (Eq. S33)
+    softmax: bool = True  # False: the attention weights are the scaled scores (Eq. S33)
 
     def __post_init__(self) -> None:
         if self.d % self.n_heads:
@@ -46,18 +48,18 @@ class ToyConfig:
 
     @property
     def score_scale(self) -> float:
-        """Factor on the scores."""
+        """Factor by which the scores are multiplied."""
         return 1 / math.sqrt(self.d_head)
 
 
 @dataclass(frozen=True)
 class LayerPass:
-    """What one layer computed. In a `Pass` the tensors are nodes of the autograd graph."""
+    """The intermediate results of one layer. In a `Pass`, the tensors are nodes of the autograd graph."""
 
     x: Float[Tensor, "n d"]  # x^{l-1}, input
-    mask: Bool[Tensor, "n n"]  # which position (row) attends to which (column)
+    mask: Bool[Tensor, "n n"]  # whether a position (row) attends to another position (column)
     w_qk: Float[Tensor, "heads d d"]
-    weights: Float[Tensor, "heads n n"]  # alpha, 0 where not attended
+    weights: Float[Tensor, "heads n n"]  # alpha, 0 if i does not attend to j
     values: Float[Tensor, "heads n d"]  # x_j^T W_v,h W_o,h, in the residual stream
     attended: Float[Tensor, "n d"]  # x-hat^l, after attention and its residual connection
     output: Float[Tensor, "n d"]  # x^l
@@ -65,7 +67,7 @@ class LayerPass:
 
 @dataclass(frozen=True)
 class LayerGradient:
-    """A loss differentiated by what one layer computed, by autograd, beside the layer itself; all detached."""
+    """One layer, and the gradients of a loss with respect to its parts, by automatic differentiation; all detached."""
 
     layer: LayerPass
     w_qk: Float[Tensor, "heads d d"]  # dL/dW_qk,h
@@ -75,21 +77,21 @@ class LayerGradient:
 
     @property
     def beta(self) -> Float[Tensor, "heads n n"]:
-        """``alpha_ij g_i^T (v_j - o_i)``, scaled: the coefficients of ``dL/dW_qk = sum_ij beta_ij x_i x_j^T``."""
+        """The coefficients of ``dL/dW_qk = sum_ij beta_ij x_i x_j^T``: scale times ``alpha_ij g_i^T (v_j - o_i)``."""
         return exact_coefficients(self.layer.weights, self.layer.values, self.errors, self.scale)
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One sequence through the model."""
+    """A forward pass of one sequence."""
 
     scale: float  # of the scores
     layers: tuple[LayerPass, ...]
     logits: Float[Tensor, "n vocab"]
-    losses: Float[Tensor, " n"]  # -log p of the token that each query position predicts; 0 where it predicts none
+    losses: Float[Tensor, " n"]  # -log p of the token that each position predicts; 0 if it predicts no token
 
     def gradient(self, layer: int, loss: Float[Tensor, ""] | None = None) -> LayerGradient:
-        """Differentiate a loss, by default the sum of all losses (Eq. 6), by the parts of one layer."""
+        """The gradients of a loss, by default the sum of all losses (Eq. 6), with respect to the parts of one layer."""
         part = self.layers[layer]
         nodes = (part.w_qk, part.attended, part.weights)
         grads = torch.autograd.grad(self.losses.sum() if loss is None else loss, nodes, retain_graph=True)
@@ -98,7 +100,7 @@ class Pass:
 
 @dataclass(frozen=True, eq=False)
 class ToyTransformer:
-    """Weights drawn at random; make it with `ToyTransformer.random`."""
+    """The model with its weights; `ToyTransformer.random` draws them."""
 
     config: ToyConfig
     wq: Float[Tensor, "layers heads d d_head"]
@@ -113,7 +115,7 @@ class ToyTransformer:
 
     @classmethod
     def random(cls, config: ToyConfig, seed: int) -> "ToyTransformer":
-        """Gaussian weights in float64, scaled so that scores and residual stream are of order 1."""
+        """A model with Gaussian weights in float64, scaled so that scores and residual stream are of order 1."""
         c, generator = config, torch.Generator().manual_seed(seed)
 
         def draw(*shape: int, std: float) -> Tensor:
@@ -134,22 +136,23 @@ class ToyTransformer:
         )
 
     def form(self, layer: int) -> BilinearForm:
-        """W_qk of a layer, by its factors."""
+        """W_qk of a layer, given by its factors."""
         return BilinearForm(self.wq[layer].detach(), self.wk[layer].detach())
 
     def example(self, objective: Objective | str, seed: int) -> Pass:
-        """`run` on a sequence of uniform, independent tokens."""
+        """`run` on a sequence of independent, uniformly distributed tokens."""
         generator = torch.Generator().manual_seed(seed)
         return self.run(torch.randint(self.config.n_vocab, (self.config.n_tokens,), generator=generator), objective)
 
     def run(
         self, tokens: Int[Tensor, " n"], objective: Objective | str, masked: Bool[Tensor, " n"] | None = None
     ) -> Pass:
-        """One sequence, with the losses of an objective as a trained Transformer computes them.
+        """A forward pass of one sequence, with the losses of an objective.
 
-        Autoregressive: position i attends to ``j <= i`` and predicts token i + 1. Masked: masked inputs, every
-        third unless given, are the mask token, every position is attended, masked positions predict their token.
-        Bidirectional: as Eq. S24 prints it, every position predicts its own token, which stands in its own input.
+        Autoregressive: position i attends to ``j <= i`` and predicts token i + 1. Masked: the inputs at masked
+        positions (by default every third position) are the mask token, every position attends to every position, and
+        masked positions predict their tokens. Bidirectional: as in Eq. S24, every position predicts its own token,
+        although this token is also its input.
         """
         objective = Objective(objective)
         mask = attended_matrix(objective, len(tokens))
@@ -171,7 +174,7 @@ class ToyTransformer:
         return Pass(self.config.score_scale, tuple(layers), logits, losses)
 
     def layer(self, index: int, x: Float[Tensor, "n d"], mask: Bool[Tensor, "n n"]) -> LayerPass:
-        """One layer on inputs of the caller's, (N, d)."""
+        """One layer, applied to the given inputs (N, d)."""
         w_qk = self.wq[index] @ self.wk[index].mT
         scores = self.config.score_scale * (x @ w_qk @ x.T)  # (H, N, N)
         if self.config.softmax:
@@ -183,7 +186,7 @@ class ToyTransformer:
         return LayerPass(x, mask, w_qk, weights, values, attended, self.feedforward(index, attended))
 
     def feedforward(self, index: int, attended: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
-        """``x-hat + m(x-hat)`` (Eq. S1); the identity without a feedforward layer."""
+        """``x-hat + m(x-hat)`` (Eq. S1), or the identity if there is no feedforward layer."""
         if not self.config.d_mlp:
             return attended
         return attended + torch.nn.functional.gelu(attended @ self.w1[index]) @ self.w2[index]
@@ -195,18 +198,21 @@ def first_layer(config: ToyConfig, objective: Objective | str, seed: int) -> Lay
 
 
 def sentence_model(seed: int, d: int = 12) -> ToyTransformer:
-    """One layer of one head, without a feedforward layer, whose vocabulary is `WORDS`."""
+    """A model of one layer with one head and without a feedforward layer, whose vocabulary is `WORDS`."""
     n = len(WORDS)
     return ToyTransformer.random(ToyConfig(d=d, n_heads=1, n_layers=1, n_tokens=n, n_vocab=n, d_mlp=0), seed)
 
 
 def sentence_gradient(objective: Objective | str, seed: int, d: int = 12) -> LayerGradient:
-    """The gradients of a `sentence_model` that reads `WORDS`; the masked objective masks every third."""
+    """The gradients of a `sentence_model` that reads `WORDS`; the masked objective masks every third word."""
     return sentence_model(seed, d).run(torch.arange(len(WORDS)), objective).gradient(0)
 
 
 def one_layer(d: int = 32, n_tokens: int = 32, seed: int = 0) -> ToyTransformer:
-    """One head in one layer at random weights, without positions; eight times as many tokens as positions."""
+    """A random model of one layer with one head and without position embeddings.
+
+    Its vocabulary is eight times as large as the number of positions, so that tokens seldom repeat.
+    """
     config = ToyConfig(d=d, n_heads=1, n_layers=1, n_tokens=n_tokens, n_vocab=8 * n_tokens, d_mlp=0)
     model = ToyTransformer.random(config, seed)
     return replace(model, wp=torch.zeros_like(model.wp))
@@ -215,6 +221,6 @@ def one_layer(d: int = 32, n_tokens: int = 32, seed: int = 0) -> ToyTransformer:
 def head_gradient(
     d: int = 24, n_tokens: int = 8, seed: int = 0, objective: Objective = Objective.AUTOREGRESSIVE
 ) -> tuple[Float[Tensor, "n n"], Float[Tensor, "n d"], Float[Tensor, "d d"]]:
-    """Beta, inputs and ``dL/dW_qk`` of one head of a random two-layer Transformer on a random sequence, by autograd."""
+    """Beta, inputs and ``dL/dW_qk`` of one head in the first layer of a random model that reads a random sequence."""
     g = first_layer(ToyConfig(d=d, n_heads=2, n_tokens=n_tokens), objective, seed)
     return g.beta[0], g.layer.x, g.w_qk[0]

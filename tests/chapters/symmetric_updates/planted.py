@@ -5,13 +5,14 @@ from notebook_code import notebook
 from attngeo.bilinear.scores import symmetry_score
 from attngeo.gradients.objectives import context_matrix
 
-page = notebook("symmetric_updates")
+details = notebook("symmetric_updates_details")
+EXACT = "chapters.symmetric_updates.exact_coefficients"
 
 
 def in_turn(**changed):
     """`masked_in_turn` with a field replaced by a function of it."""
-    return lambda right, seed: [
-        s._replace(**{field: change(getattr(s, field)) for field, change in changed.items()}) for s in right(seed=seed)
+    return lambda right, **sizes: [
+        s._replace(**{field: change(getattr(s, field)) for field, change in changed.items()}) for s in right(**sizes)
     ]
 
 
@@ -27,15 +28,25 @@ PLANTED = [
     (FROZEN, "frozen_score", lambda right, start, now: (1 + right(start, now)) / 2),
     (LAW, "context_matrix", lambda objective, n: context_matrix("bidirectional", n), "autoregressive"),
     (LAW, "context_matrix", lambda objective, n: context_matrix("autoregressive", n), "bidirectional"),
-    (NORMS, "exact_coefficients", lambda w, v, errors, scale: w * (errors @ v.mT), "coefficients of a softmax: sums"),
+    (
+        NORMS,
+        "exact_coefficients",
+        lambda w, v, errors, scale: w * (errors @ v.mT),
+        "coefficients of a softmax: norm of the sums over",
+    ),
     ("symmetry_of_an_update", "isotropic_score", lambda rho, d: rho),
-    (RANDOM, "exact_coefficients", lambda right, *at, **of: right(*at, **of) + right(*at, **of).T),
-    (OTHER, "of_gradient", lambda gradient: page.of_pairs(page.coefficients(gradient))),
-    (OTHER, "with_shared_embeddings", lambda g: symmetry_score(page.coefficients(g)), "masked, what it adds"),
-    (OTHER, "of_positions", page.of_pairs, "pairs of a position"),
+    (RANDOM, EXACT, lambda right, *at, **of: right(*at, **of) + right(*at, **of).T),
+    (OTHER, "of_gradient", lambda gradient: details.of_pairs(details.coefficients(gradient))),
+    (
+        OTHER,
+        "with_shared_embeddings",
+        lambda g: symmetry_score(details.coefficients(g)),
+        "every third position masked: what",
+    ),
+    (OTHER, "of_positions", details.of_pairs, "including pairs"),
     (RANDOM, "masked_in_turn", in_turn(beta=lambda beta: beta + beta.T), "correlation of"),
-    (RANDOM, "masked_in_turn", in_turn(beta=lambda beta: beta - beta.T), "that correlation"),
-    (OTHER, "masked_in_turn", in_turn(gradient=lambda gradient: gradient + gradient.T), "that s"),
+    (RANDOM, "masked_in_turn", in_turn(beta=lambda beta: beta - beta.T), "lower bound"),
+    (OTHER, "masked_in_turn", in_turn(gradient=lambda gradient: gradient + gradient.T), "this score"),
     (NORMS, "squared_norms", lambda right, u: right(u)[::-1]),
     (NORMS, "every_update", lambda right: right() | {"bidirectional": right()["errors"]}, "bidirectional, independent"),
     (SOFTMAX, "softmax_update", lambda right, x, values: right(x, values.T).T),

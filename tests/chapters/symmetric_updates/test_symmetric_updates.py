@@ -1,14 +1,15 @@
 import pytest
 import torch
+from chapters.symmetric_updates import masked_in_turn
 from notebook_code import notebook
 
 from attngeo.gradients.toy_transformer import one_layer
 
-page = notebook("symmetric_updates")
+page = notebook("symmetric_updates_details")
 
 
 def test_a_row_of_coefficients_is_that_of_the_pass_in_which_its_position_is_masked():
-    (s,) = page.masked_in_turn(d=8, n_tokens=5, n_draws=1)
+    (s,) = masked_in_turn(d=8, n_tokens=5, n_models=1)
     model = one_layer(8, 5)
     tokens = torch.randint(40, (5,), generator=torch.Generator().manual_seed(0))
     x, total = model.we[tokens].detach(), 0
