@@ -1,5 +1,5 @@
-"""The query-key matrix: W_qk by its factors, the sums both scores need, both scores, their random values, a picture.
+"""The query-key matrix W_qk, represented by its factors: both scores, their values for random weights, and pictures.
 
-Nothing here knows where weights come from. Only torch and numpy are needed; nothing is imported here, so that the
-command line can name the conventions without them.
+The modules of this package do not depend on where the weights come from, and need only torch and numpy. This file
+imports nothing, so that the command line can list the conventions without torch.
 """

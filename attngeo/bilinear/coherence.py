@@ -1,7 +1,7 @@
-"""Whether the heads of a layer point the same way: how much of a layer's symmetry is made by its heads' sum.
+"""Whether the heads of a layer point in the same direction, and how much this contributes to the symmetry of the layer.
 
-With S_h and N_h the symmetric and the skew-symmetric part of head h, transposing a head changes the sign of N_h alone.
-The layer's score therefore depends on the directions of its heads only through ``||sum_h N_h||^2``.
+Let S_h and N_h be the symmetric and the skew-symmetric part of head h. Transposing a head changes only the sign of N_h.
+The score of the layer therefore depends on the directions of its heads only through ``||sum_h N_h||^2``.
 """
 
 from dataclasses import dataclass
@@ -14,21 +14,21 @@ from torch import Tensor
 from attngeo.bilinear.form import BilinearForm
 
 EXACT_HEADS = 12  # up to this number of heads, all 2^(H - 1) ways of transposing them are tried
-TOSSES = 4096  # ways of transposing the heads that are drawn where there are more heads
+TOSSES = 4096  # number of random ways of transposing the heads of a layer with more heads
 
 
 @dataclass(frozen=True)
 class Coherence:
-    """How the heads of a layer add up, and what their sum would score if each head were transposed by a coin."""
+    """How the heads of a layer add up, and the score of their sum if each head is transposed by the toss of a coin."""
 
-    heads: float  # s of the heads by themselves: (sum ||S_h||^2 - sum ||N_h||^2) / sum ||M_h||^2
-    symmetric: float  # c_S = ||sum S_h||^2 / sum ||S_h||^2, NaN where all S_h are zero
-    skew: float  # c_N = ||sum N_h||^2 / sum ||N_h||^2, NaN where all N_h are zero
+    heads: float  # s of the heads without their sum: (sum ||S_h||^2 - sum ||N_h||^2) / sum ||M_h||^2
+    symmetric: float  # c_S = ||sum S_h||^2 / sum ||S_h||^2, NaN if all S_h are zero
+    skew: float  # c_N = ||sum N_h||^2 / sum ||N_h||^2, NaN if all N_h are zero
     coins: float  # median of s over the tosses
-    rank: float  # share of tosses, the layer's own directions among them, whose s is not above that of the layer
+    rank: float  # share of tosses, including the layer itself, whose s is not above the s of the layer
 
     def columns(self) -> dict[str, float]:
-        """What the records of training and of released weights keep of it, by the names of their columns."""
+        """The values that are recorded for training runs and released weights, by the names of their columns."""
         return {
             "symmetry_of_heads": self.heads,
             "coherence_symmetric": self.symmetric,
@@ -38,21 +38,22 @@ class Coherence:
 
 
 def head_coherence(form: BilinearForm, seed: int = 0) -> Coherence:
-    """``s = (c_S (1 + s_h) - c_N (1 - s_h)) / (c_S (1 + s_h) + c_N (1 - s_h))``: coherences c_S, c_N and the coins.
+    """``s = (c_S (1 + s_h) - c_N (1 - s_h)) / (c_S (1 + s_h) + c_N (1 - s_h))`` with the coherences c_S and c_N.
 
-    ``c_S = ||sum_h S_h||^2 / sum_h ||S_h||^2`` for the symmetric parts of the heads, ``c_N`` likewise for their skew
-    parts, and s_h the score of the heads by themselves. The null model transposes each head or not by the toss of a
-    coin, which changes neither s_h nor c_S nor the norm of any head. Transposing all heads changes nothing, so a layer
-    of H heads has 2^(H - 1) tosses; all are tried for up to `EXACT_HEADS` heads.
+    ``c_S = ||sum_h S_h||^2 / sum_h ||S_h||^2`` for the symmetric parts of the heads, ``c_N`` is defined likewise for
+    their skew-symmetric parts, and s_h is the score of the heads without their sum. In the null model, the toss of a
+    coin decides for each head whether it is transposed. This changes neither s_h nor c_S nor the norm of any head.
+    Transposing all heads does not change s, so a layer of H heads has 2^(H - 1) different tosses. For up to
+    `EXACT_HEADS` heads, all of them are tried.
 
     Args:
         form: a layer.
-        seed: of the tosses that are drawn where there are more heads.
+        seed: of the random tosses for layers with more heads.
 
     Returns:
-        The coherences; ``rank`` is near 0 where all heads point the same way, so that their skew parts add up, and
-        uniform on the multiples of 2^-(H - 1) up to 1 where the skew part of each head is as likely as its negative. A
-        layer with one head has rank 1.
+        The coherences. If all heads point in the same direction, their skew-symmetric parts add up, and ``rank`` is
+        close to 0. If the skew-symmetric part of each head is as likely as its negative, ``rank`` is uniform on the
+        multiples of 2^-(H - 1) up to 1. A layer with one head has rank 1.
     """
     symmetric, skew = part_products(form)
     of_symmetric, of_skew = float(symmetric.sum()), float(skew.sum())
@@ -74,7 +75,7 @@ def part_products(form: BilinearForm) -> tuple[Float[Tensor, "heads heads"], Flo
     """``<S_g, S_h>`` and ``<N_g, N_h>`` for all pairs of heads, in float64.
 
     They are half the sum and half the difference of ``<M_g, M_h> = sum((q_g^T q_h) * (k_g^T k_h))`` and
-    ``<M_g, M_h^T> = sum((k_g^T q_h) * (k_h^T q_g)^T)``, so no d x d matrix is formed.
+    ``<M_g, M_h^T> = sum((k_g^T q_h) * (k_h^T q_g)^T)``, so that no d x d matrix has to be formed.
     """
     q, k = (factor.detach().double() for factor in form.per_head())
     straight = torch.zeros(form.n_heads, form.n_heads, dtype=torch.float64, device=q.device)
@@ -86,7 +87,7 @@ def part_products(form: BilinearForm) -> tuple[Float[Tensor, "heads heads"], Flo
 
 
 def _tosses(n_heads: int, seed: int) -> Float[Tensor, "tosses heads"]:
-    """Signs of the heads; the first row keeps every head as it is, and the first head is never turned."""
+    """Signs of the heads. The first row keeps every head as it is."""
     if n_heads <= EXACT_HEADS:
         others = list(product((1.0, -1.0), repeat=n_heads - 1))
         return torch.tensor([(1.0, *signs) for signs in others], dtype=torch.float64)

@@ -1,8 +1,8 @@
-"""The query-key matrix of an attention layer, held by its factors.
+"""The query-key matrix of an attention layer, represented by its factors.
 
-``W_qk = sum_h W_q,h W_k,g(h)^T`` (Eq. S20): rows stand for the query (predicted) side, columns for the
-key (context) side.
-A layer's matrix is d x d but has rank at most n_heads * d_head, so the factors are what is stored and computed with.
+``W_qk = sum_h W_q,h W_k,g(h)^T`` (Eq. S20). Rows belong to the query (the predicted side), and columns belong to the
+key (the context side). The matrix of a layer is d x d but has at most rank n_heads * d_head, so only the factors are
+stored and used in computations.
 """
 
 from collections.abc import Iterator
@@ -17,12 +17,15 @@ from attngeo.errors import MatrixError
 
 @dataclass(frozen=True, eq=False)
 class BilinearForm:
-    """``W_qk,h = W_q,h W_k,g(h)^T`` per head, ``W_qk = sum_h W_qk,h`` (Eqs. S19, S20); ``g(h) = h // (H / H_kv)``.
+    """The form of a layer: ``W_qk = sum_h W_qk,h`` with ``W_qk,h = W_q,h W_k,g(h)^T`` (Eqs. S19, S20).
+
+    Query head h uses the key head ``g(h) = h // (H / H_kv)``.
 
     Args:
         wq: query factors, (H, d, d_head); column ``c`` of ``wq[h]`` gives the c-th query coordinate of head h.
             ``torch.nn.Linear`` stores its transpose, (d_head, d).
-        wk: key factors, (H_kv, d, d_head). With grouped keys H_kv divides H; consecutive query heads share a key head.
+        wk: key factors, (H_kv, d, d_head). With grouped keys, H_kv divides H, and consecutive query heads share a key
+            head.
 
     Raises:
         MatrixError: the factors are not three-dimensional floating-point tensors of matching shape, dtype and device.
@@ -54,15 +57,15 @@ class BilinearForm:
         key: Float[Tensor, "k_rows d"] | nn.Linear,
         d_head: int,
     ) -> "BilinearForm":
-        """``W_qk,h = W_q,h W_k,g(h)^T`` (Eq. S19) from two weights as ``torch.nn.Linear`` stores them, (out, in).
+        """``W_qk,h = W_q,h W_k,g(h)^T`` (Eq. S19) from two weights (out, in), as ``torch.nn.Linear`` stores them.
 
         Args:
-            query: (H * d_head, d), head after head; or the module itself.
-            key: (H_kv * d_head, d); or the module itself.
+            query: (H * d_head, d), one head after the other, or the module itself.
+            key: (H_kv * d_head, d), or the module itself.
             d_head: width of one head.
 
         Raises:
-            MatrixError: no weights, or they do not split into heads of that width over one d.
+            MatrixError: an argument has no weight, or the weights do not split into heads of this width over one d.
         """
         query, key = _weight("query", query), _weight("key", key)
         d_model = query.shape[-1]
@@ -77,12 +80,12 @@ class BilinearForm:
 
     @property
     def n_heads(self) -> int:
-        """Query heads, H."""
+        """Number of query heads, H."""
         return self.wq.shape[0]
 
     @property
     def n_kv_heads(self) -> int:
-        """Key heads, H_kv."""
+        """Number of key heads, H_kv."""
         return self.wk.shape[0]
 
     @property
@@ -97,26 +100,30 @@ class BilinearForm:
 
     @property
     def T(self) -> "BilinearForm":
-        """The transposed form, ``W_qk^T``: queries and keys exchanged."""
+        """The transposed form ``W_qk^T``, in which queries and keys are exchanged."""
         return BilinearForm(*reversed(self.per_head()))
 
     def to(self, *args, **kwargs) -> "BilinearForm":
-        """The form with both factors converted as by ``torch.Tensor.to``."""
+        """The form with both factors converted by ``torch.Tensor.to``."""
         return BilinearForm(self.wq.to(*args, **kwargs), self.wk.to(*args, **kwargs))
 
     def head(self, h: int) -> Float[Tensor, "d d"]:
-        """``W_qk,h = W_q,h W_k,g(h)^T``, (d, d). Negative ``h`` counts from the end; MatrixError if out of range."""
+        """``W_qk,h = W_q,h W_k,g(h)^T``, (d, d). Negative ``h`` count from the end.
+
+        Raises:
+            MatrixError: there is no such head.
+        """
         return self.alone(h).dense()
 
     def alone(self, h: int) -> "BilinearForm":
-        """The form of one head, by its factors."""
+        """The form of a single head."""
         if not -self.n_heads <= h < self.n_heads:
             raise MatrixError(f"head {h} does not exist; this layer has heads 0 to {self.n_heads - 1}.")
         key = h % self.n_heads // (self.n_heads // self.n_kv_heads)
         return BilinearForm(self.wq[h][None], self.wk[key][None])
 
     def heads(self) -> Iterator[Float[Tensor, "d d"]]:
-        """Each head's ``W_qk,h`` in turn, (d, d)."""
+        """``W_qk,h`` of each head, (d, d), computed one after the other."""
         return (self.head(h) for h in range(self.n_heads))
 
     def dense(self) -> Float[Tensor, "d d"]:
@@ -125,9 +132,9 @@ class BilinearForm:
         return q @ k.T
 
     def eigenvalues(self, k: int | None = None) -> Complex[Tensor, " k"]:
-        """The k eigenvalues of the summed form that are largest in magnitude, those of ``K^T Q``; complex128.
+        """The k eigenvalues of the summed form with the largest magnitudes, from ``K^T Q``; complex128.
 
-        All d of them unless k is given; past the rank of the factors they are 0.
+        Without k, all d eigenvalues are returned. Those beyond the rank of the factors are 0.
         """
         q, key = (factor.detach().double() for factor in self.merged())
         small = key.T @ q if q.shape[1] < self.d_model else q @ key.T
@@ -135,7 +142,10 @@ class BilinearForm:
         return self._largest(values[values.abs().argsort(descending=True)], k)
 
     def singular_values(self, k: int | None = None) -> Float[Tensor, " k"]:
-        """The k largest singular values of the summed form, by QR of its factors; float64, 0 past their rank."""
+        """The k largest singular values of the summed form in float64, from QR decompositions of its factors.
+
+        Without k, all d singular values are returned. Those beyond the rank of the factors are 0.
+        """
         (_, q), (_, key) = (torch.linalg.qr(factor.detach().double()) for factor in self.merged())
         return self._largest(torch.linalg.svdvals(q @ key.T), k)
 
@@ -155,9 +165,9 @@ class BilinearForm:
         return (m - m.T) / 2
 
     def merged(self) -> tuple[Float[Tensor, "d rank"], Float[Tensor, "d rank"]]:
-        """Two (d, H_kv * d_head) factors of the summed form.
+        """The two factors of the summed form, (d, H_kv * d_head) each.
 
-        Query heads that share a key head are summed first, which is exact:
+        Query heads that share a key head are added up first, which is exact:
         ``sum_h W_q,h W_k,g^T = (sum_h W_q,h) W_k,g^T``.
         """
         grouped = self.n_heads != self.n_kv_heads
@@ -165,7 +175,7 @@ class BilinearForm:
         return q.transpose(0, 1).flatten(1), self.wk.transpose(0, 1).flatten(1)
 
     def per_head(self) -> tuple[Float[Tensor, "heads d d_head"], Float[Tensor, "heads d d_head"]]:
-        """The factors of every head, (H, d, d_head) each, key heads repeated for the query heads that share them."""
+        """The factors of every head, (H, d, d_head) each; a key head is repeated for all query heads that share it."""
         group = self.n_heads // self.n_kv_heads
         return self.wq, self.wk if group == 1 else self.wk.repeat_interleave(group, dim=0)
 
@@ -175,7 +185,7 @@ class BilinearForm:
 
 
 def _weight(name: str, given: Tensor | nn.Linear) -> Tensor:
-    """The weight of a linear map, (out, in)."""
+    """The weight of a linear layer, (out, in)."""
     weight = given.weight if isinstance(given, nn.Linear) else given
     if isinstance(weight, Tensor) and weight.ndim == 2:
         return weight
@@ -183,7 +193,7 @@ def _weight(name: str, given: Tensor | nn.Linear) -> Tensor:
 
 
 def described(given: object) -> str:
-    """What was given where a tensor was wanted, in the words of a refusal."""
+    """A description, for error messages, of what was given in place of a suitable tensor."""
     if isinstance(given, Tensor):
         return f"{tuple(given.shape)} of {given.dtype} on {given.device}"
     return f"a {type(given).__name__}"

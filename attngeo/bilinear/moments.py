@@ -1,7 +1,7 @@
-"""The four sums both scores are made of: ||M||_F^2, Tr(MM), the row norms and the column norms.
+"""The four sums from which both scores are computed: ||M||_F^2, Tr(MM), the row norms and the column norms.
 
-They follow from the factors without forming M (d x d) where that is cheaper; the choice is made by operation count:
-Gram products for heads and for forms of low rank, tiles of M for the others.
+Where this is cheaper, the sums are computed from the factors without forming M (d x d). The method is chosen by the
+number of operations: Gram products for heads and for forms of low rank, and tiles of M for other forms.
 """
 
 from collections.abc import Iterator
@@ -14,35 +14,35 @@ from torch import Tensor
 from attngeo.bilinear.form import BilinearForm, described
 from attngeo.errors import MatrixError
 
-PANELS = (256, 512)  # rows and columns of M at a time: at rank 8192 that and two panels of factors stay within 16 MiB
-VIEWS = (512, 1024)  # the same where factors are used as they lie, so that no panel takes memory
-SMALL = 16 << 20  # bytes of both factors that are converted at once, not panel by panel
-WIDE = 4096  # from this width on, rounding errors of single entries average out below what the scores show
+PANELS = (256, 512)  # rows and columns of a tile; at rank 8192, a tile and two panels of factors fit into 16 MiB
+VIEWS = (512, 1024)  # the same if factors are used without a copy, so that panels take no memory
+SMALL = 16 << 20  # bytes; if both factors together are smaller, they are converted at once and not by panels
+WIDE = 4096  # from this width on, rounding errors of single entries average out and do not affect the scores
 ROUGH = 512  # from this width on, float32 factors are multiplied in float32 first (`attngeo.bilinear.scores.score`)
-NEAR_ONE = 20  # largest power of two in a factor whose squares are safe in float32 as they are
-UNEVEN = 30  # kurtosis of a tile, 3 for normal entries, from which the rounding of a few entries would show
-COLUMNS = 512  # of a factor at a time, where only parts of it are converted or multiplied
-CHUNK_BYTES = 4 << 20  # of query factors converted at a time: little enough to stay in the cache
+NEAR_ONE = 20  # a factor whose largest power of two is at most this can be squared in float32 without scaling
+UNEVEN = 30  # kurtosis of a tile (3 for normal entries) above which the rounding of a few entries would matter
+COLUMNS = 512  # number of columns of a factor that are converted or multiplied at a time
+CHUNK_BYTES = 4 << 20  # bytes of query factors converted at a time, few enough to stay in the cache
 
 
 class Moments(NamedTuple):
     """Sums over M, or over each matrix of a batch (...), up to one positive scale factor per matrix.
 
-    The scale keeps squares from overflowing; both scores are ratios, so it cancels.
+    The scale factor prevents the overflow of squares. It cancels in both scores, which are ratios.
     """
 
     square: Float[Tensor, "*batch"]  # ||M||_F^2 = Tr(M M^T)
     trace: Float[Tensor, "*batch"]  # Tr(M M)
     row_norms: Float[Tensor, "*batch d"]  # ||m_k,.||_2
     column_norms: Float[Tensor, "*batch d"]  # ||m_.,k||_2
-    epsilon: float  # unit roundoff of the arithmetic that made the sums
+    epsilon: float  # unit roundoff of the arithmetic in which the sums were computed
 
 
 def dense_moments(m: Float[Tensor, "*batch d d"]) -> Moments:
     """Moments of explicit square matrices, in float64.
 
     Raises:
-        MatrixError: not square, empty, not real numbers, or not finite.
+        MatrixError: a matrix is not square, is empty, or has complex or non-finite entries.
     """
     if m.ndim < 2 or m.shape[-1] != m.shape[-2] or not m.numel() or m.is_complex():
         raise MatrixError(f"a score needs a square matrix of real entries, this one is {described(m)}.")
@@ -60,17 +60,18 @@ def dense_moments(m: Float[Tensor, "*batch d d"]) -> Moments:
 
 
 def form_moments(form: BilinearForm, rough: bool = False) -> Moments:
-    """Moments of the summed form ``W_qk = sum_h W_qk,h`` (Eq. S20), in arithmetic wider than the factors.
+    """Moments of the summed form ``W_qk = sum_h W_qk,h`` (Eq. S20), in higher precision than the factors have.
 
-    ``rough``: float32 factors of width `ROUGH` on are multiplied in float32, which leaves an error of a few units of
-    its rounding in a norm, and of about 1e-8 in s.
+    With ``rough``, float32 factors of at least the width `ROUGH` are multiplied in float32. The error of a norm is then
+    a few units of rounding, and the error of s is about 1e-8.
     """
     form = BilinearForm(_near_one(form.wq, "W_q"), _near_one(form.wk, "W_k"))
     dtype, rank = working_dtype(form), form.n_kv_heads * form.d_head
-    # d^2 rank multiplications for tiles, in larger pieces, against 5 d rank^2 for Gram products: even at d / 4
+    # Tiles need d^2 rank multiplications, in larger pieces. Gram products need 5 d rank^2. Both take equally long if
+    # rank = d / 4.
     if 4 * rank < form.d_model:
         return gram_moments(_merged(form.wq, form, dtype), _merged(form.wk, form, dtype))
-    if form.n_heads != form.n_kv_heads:  # sums of heads need the wider type
+    if form.n_heads != form.n_kv_heads:  # sums of heads need the higher precision
         return tiled_moments(_merged(form.wq, form, dtype), _merged(form.wk, form, dtype))
     if rough and form.wq.dtype == torch.float32 and form.d_model >= ROUGH:
         dtype = torch.float32
@@ -79,10 +80,10 @@ def form_moments(form: BilinearForm, rough: bool = False) -> Moments:
 
 
 def head_moments(form: BilinearForm) -> Moments:
-    """Moments of every head's ``W_qk,h``, batch (H,), in arithmetic wider than the factors; a few heads at a time.
+    """Moments of ``W_qk,h`` of every head, with the batch shape (H,), in higher precision than the factors have.
 
-    The sum over heads is another pass: but for the conversion of the factors, one hundredth of the work, its products
-    are between heads and share nothing with these.
+    A few heads are processed at a time. The sum over heads needs other products, between different heads, so it can
+    only share the conversion of the factors, which is one hundredth of the work.
     """
     *sums, (epsilon, *_) = zip(*(gram_moments(*chunk) for chunk in _chunks(form)), strict=True)
     return Moments._make([*map(torch.cat, sums), epsilon])
@@ -93,11 +94,11 @@ def gram_moments(
     k: Float[Tensor, "*keys d rank"],
     b: Float[Tensor, "*keys rank rank"] | None = None,
 ) -> Moments:
-    """Moments of ``M = q k^T`` from three rank x rank products, with one k for each q or one for all.
+    """Moments of ``M = q k^T`` from three rank x rank products, with one k for each q or one k for all q.
 
-    With A = q^T q, B = k^T k, C = k^T q: ||M||^2 = sum(A * B), Tr(MM) = sum(C * C^T), ||m_k,.||^2 = (q B q^T)_kk,
-    ||m_.,k||^2 = (k A k^T)_kk. Their relative error is about ``epsilon ||q||^2 ||k||^2 / ||M||^2``: factors whose
-    products cancel almost entirely need tiles instead. ``b`` is B, where it is known.
+    With A = q^T q, B = k^T k and C = k^T q, the moments are ||M||^2 = sum(A * B), Tr(MM) = sum(C * C^T), ||m_k,.||^2 =
+    (q B q^T)_kk and ||m_.,k||^2 = (k A k^T)_kk. Their relative error is about ``epsilon ||q||^2 ||k||^2 / ||M||^2``, so
+    factors whose products cancel almost entirely need tiles instead. ``b`` is B, if it is already known.
     """
     a, b, c = q.mT @ q, k.mT @ k if b is None else b, k.mT @ q
     return Moments(
@@ -110,7 +111,7 @@ def gram_moments(
 
 
 def _quadratic_form(x: Tensor, gram: Tensor) -> Tensor:
-    """``sqrt(x_k^T G x_k)`` for every row x_k of x (..., d, rank), some rows at a time, in the memory layout of x."""
+    """``sqrt(x_k^T G x_k)`` for every row x_k of x (..., d, rank), in blocks of rows and in the memory layout of x."""
     rows = []
     for part in x.split(COLUMNS, dim=-2):
         product = part @ gram if _by_rows(x) else (gram @ part.mT).mT  # G is symmetric
@@ -119,11 +120,11 @@ def _quadratic_form(x: Tensor, gram: Tensor) -> Tensor:
 
 
 def tiled_moments(q: Float[Tensor, "d rank"], k: Float[Tensor, "d rank"], dtype: torch.dtype | None = None) -> Moments:
-    """Moments of ``M = q k^T``, a pair of tiles (I, J), (J, I) of M at a time; M is never held whole.
+    """Moments of ``M = q k^T``, for which a pair of tiles (I, J) and (J, I) of M is held in memory at a time.
 
-    Products are formed in ``dtype``, that of the factors by default. In bfloat16 they are exact and summed in float32,
-    but each entry of M is rounded to bfloat16: a relative error of about 2^-9 / sqrt(d) in a norm, 2^-9 / d in s.
-    Tiles in which a few entries outweigh the others are therefore formed in float32.
+    Products are computed in ``dtype``, by default the type of the factors. In bfloat16, the products are exact and are
+    summed in float32, but each entry of M is rounded to bfloat16. This gives a relative error of about 2^-9 / sqrt(d)
+    in a norm and of 2^-9 / d in s. Tiles in which a few entries outweigh the others are therefore computed in float32.
     """
     d, dtype = q.shape[0], dtype or q.dtype
     if 2 * q.numel() * dtype.itemsize <= SMALL:
@@ -147,12 +148,12 @@ def tiled_moments(q: Float[Tensor, "d rank"], k: Float[Tensor, "d rank"], dtype:
             squares = upper.square_()
             rows[here] += squares.sum(1)
             columns[there] += squares.sum(0)
-        del q_here, k_here  # before the next are made
+        del q_here, k_here  # frees their memory before the next panels are made
     return Moments(rows.sum(), trace, rows.sqrt(), columns.sqrt(), torch.finfo(upper.dtype).eps)
 
 
 def _tile(panel: Tensor, factor: Tensor) -> Tensor:
-    """``panel @ factor`` in the panel's type; of bfloat16 in float32, rounded where that averages out."""
+    """``panel @ factor`` in the type of the panel; for bfloat16 in float32, with rounding where errors average out."""
     tile = panel @ factor.to(panel.dtype)
     if panel.dtype != torch.bfloat16:
         return tile
@@ -164,9 +165,9 @@ def _tile(panel: Tensor, factor: Tensor) -> Tensor:
 
 
 def _panel(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """A few rows of a factor; what is converted, and all bfloat16, is laid out row by row, which makes products fast.
+    """A few rows of a factor. Converted factors and all bfloat16 factors are stored by rows, which makes products fast.
 
-    A copy in the order stored comes first: it makes turning fast.
+    The factor is first copied in its stored order, which makes the transposition fast.
     """
     if _by_rows(x) or x.dtype == dtype != torch.bfloat16:
         return x.to(dtype)
@@ -174,19 +175,19 @@ def _panel(x: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _by_rows(x: Tensor) -> bool:
-    """Whether rows lie whole in memory; weights of `torch.nn.Linear` hold factors by columns."""
+    """Whether rows are contiguous in memory; the weights of `torch.nn.Linear` store factors by columns."""
     return x.stride(-1) == 1
 
 
 def working_dtype(form: BilinearForm) -> torch.dtype:
-    """float64, except for the 16-bit types and for wide float32 factors: there float32, whose errors average out."""
+    """float64, or float32 for 16-bit factors and for wide float32 factors, where the errors average out."""
     narrow = form.wq.dtype in (torch.bfloat16, torch.float16)
     wide = form.wq.dtype == torch.float32 and form.d_model >= WIDE
     return torch.float32 if narrow or wide else torch.float64
 
 
 def _chunks(form: BilinearForm) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
-    """A few query heads (n, d, d_head) and their key heads: as many, or the one that all share with its B."""
+    """A few query heads (n, d, d_head) with their key heads: one for each, or a shared one together with its B."""
     wq, wk = _near_one(form.wq, "W_q", each_head=True), _near_one(form.wk, "W_k", each_head=True)
     dtype, group = working_dtype(form), form.n_heads // form.n_kv_heads
     at_a_time = max(1, CHUNK_BYTES // (form.d_model * form.d_head * dtype.itemsize))
@@ -201,7 +202,7 @@ def _chunks(form: BilinearForm) -> Iterator[tuple[Tensor, Tensor, Tensor | None]
 
 
 def _merged(factor: Tensor, form: BilinearForm, dtype: torch.dtype) -> Float[Tensor, "d rank"]:
-    """A factor as `BilinearForm.merged` has it, in the working type; one head converted at a time."""
+    """A factor as in `BilinearForm.merged`, in the working type; one head is converted at a time."""
     per_key = len(factor) // form.n_kv_heads
     whole = torch.zeros(form.n_kv_heads, form.d_head, form.d_model, dtype=dtype, device=factor.device)
     for h, head in enumerate(factor):
@@ -224,7 +225,7 @@ def _near_one(factor: Tensor, name: str, each_head: bool = False) -> Tensor:
 
 
 def _power(peak: Tensor, name: str) -> Tensor:
-    """The power of two above a largest magnitude; refuses NaN and infinity."""
+    """The power of two above a largest magnitude, which must be finite."""
     if not torch.isfinite(peak).all():
         raise MatrixError(f"{name} holds NaN or infinite entries; a score needs finite weights.")
     return torch.frexp(peak.to(torch.float64)).exponent

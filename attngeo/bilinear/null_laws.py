@@ -1,8 +1,8 @@
-"""What random weights of a form's own shape score: mean and spread of s and d, and how far out a score lies.
+"""The distribution of both scores for random weights of a given shape, and how unusual a score is.
 
-Null hypothesis: all entries of the query factors are independent and normal with one spread, those of the key factors
-likewise. Query heads that share a key head add up to such entries again, so that a layer is one product (d, rank) x
-(rank, d) with rank = H_kv d_head, and a head one with rank = d_head.
+Null hypothesis: all entries of the query factors are independent and normal with equal variance, and so are the entries
+of the key factors. The sum of query heads that share a key head has such entries, too. A layer is therefore a product
+(d, rank) x (rank, d) with rank = H_kv d_head, and a head is such a product with rank = d_head.
 """
 
 import math
@@ -16,30 +16,30 @@ import torch
 from attngeo.bilinear.random_matrices import batches, symmetry_mean, symmetry_sd
 from attngeo.bilinear.scores import GAMMA, Convention, by_convention, directionality_of
 
-Z95 = 1.959963984540054  # half of the central 95 % of a normal law, in standard deviations
-LEVEL = 0.05  # a score lies outside the band where its p is below
-WIDEST = 1024  # simulated rows; from here on the spread of d falls as d^(-1/2)
-NORMS = 2**21  # random norms per law: 1024 layers at the widest, whose spread is then known to 2 %
-DRAWS = 2**14  # layers at most
-BATCH = 2**19  # norms held at a time
+Z95 = 1.959963984540054  # half-width of the central 95 % of a normal distribution, in standard deviations
+LEVEL = 0.05  # a score lies outside the band if its p is below this level
+WIDEST = 1024  # largest simulated width; for wider forms, the standard deviation of d decreases as width^(-1/2)
+NORMS = 2**21  # random norms per law: 1024 layers of the largest width, which give the standard deviation to 2 %
+DRAWS = 2**14  # largest number of simulated layers
+BATCH = 2**19  # norms in memory at a time
 
 
 class NullLaw(NamedTuple):
-    """Mean and standard deviation of a score of random weights, and the simulated distances from the mean, sorted."""
+    """Mean and standard deviation of a score for random weights, and the sorted simulated distances from the mean."""
 
     mean: float
     sd: float
-    distances: np.ndarray = np.zeros(0)  # (draws,), of d alone, whose law is not normal at small width
+    distances: np.ndarray = np.zeros(0)  # (draws,); only for d, whose distribution is not normal for small widths
 
     def z(self, value: float) -> float:
-        """``(value - mean) / sd``; infinite where every random score is the mean and this one is not."""
+        """``(value - mean) / sd``; infinite if every random score equals the mean and this value does not."""
         away = value - self.mean
         return away / self.sd if self.sd else away * math.inf if away else 0.0
 
     def p(self, value: float) -> float:
-        """Two-sided: by the normal law, or by the share of simulated distances as large where that is more.
+        """The two-sided p: the larger of its normal approximation and the share of simulated distances as large.
 
-        The score counts as one of the draws, so that p is never below `least`.
+        The score itself counts as one of the draws, so p is never below `least`.
         """
         draws = len(self.distances)
         beyond = draws - np.searchsorted(self.distances, abs(value - self.mean) * (1 - 1e-12))
@@ -47,12 +47,12 @@ class NullLaw(NamedTuple):
 
     @property
     def least(self) -> float:
-        """The smallest p that can be told: one in all draws, or what a float64 holds."""
+        """The smallest possible p: one draw out of all draws, or the smallest positive float64."""
         return 1 / (len(self.distances) + 1) if len(self.distances) else sys.float_info.min
 
     @property
     def half_width(self) -> float:
-        """Of the band about the mean that holds 95 % of random weights' scores: beyond it p is below `LEVEL`."""
+        """Half the width of the band around the mean with 95 % of random scores; outside it, p is below `LEVEL`."""
         draws = len(self.distances)
         simulated = float(self.distances[draws + 1 - math.ceil(LEVEL * (draws + 1))]) if draws else 0.0
         return max(Z95 * self.sd, simulated)
@@ -60,9 +60,9 @@ class NullLaw(NamedTuple):
 
 @lru_cache(maxsize=256)
 def symmetry_null(d: int, rank: int, convention: Convention = Convention.DEFINITION) -> NullLaw:
-    """Mean ``1 / d`` and the spread of `symmetry_sd`; normal for ranks that are not small (8 or more).
+    """The mean ``1 / d`` and the standard deviation of `symmetry_sd`; approximately normal for ranks of 8 or more.
 
-    The rank is that of the product: ``H_kv d_head`` for a layer and ``d_head`` for a head.
+    The rank is the rank of the product: ``H_kv d_head`` for a layer and ``d_head`` for a head.
     """
     square, _ = _spectrum(d, rank)
     # ||M M^T||^2 / ||M||^4 with M = Q K^T, by the second moments of two Wishart matrices
@@ -76,14 +76,16 @@ def symmetry_null(d: int, rank: int, convention: Convention = Convention.DEFINIT
 def directionality_null(
     d: int, rank: int, gamma: float = GAMMA, convention: Convention = Convention.DEFINITION
 ) -> NullLaw:
-    """Mean 0, since M and M^T have one law; spread and distances from simulated norms of rows and columns.
+    """The mean 0, since M and M^T have the same distribution, and a simulation of the norms of rows and columns.
 
-    A squared norm is a weighted sum of squares, ``sum_k l_k z_k^2`` with the eigenvalues l of K^T K (of Q^T Q for
-    columns): drawn as a shifted gamma variable of the same first three cumulants. Rows and columns are independent but
-    for their common total ``||M||^2``. Against drawn forms of width 32 and more the spread agrees within about 3 %.
+    A squared norm is a weighted sum of squares, ``sum_k l_k z_k^2`` with the eigenvalues l of K^T K (or of Q^T Q for
+    columns). It is drawn as a shifted gamma variable with the same first three cumulants. Rows and columns are
+    independent except for their common total ``||M||^2``. For widths of 32 and more, the standard deviation agrees with
+    the standard deviation of sampled forms within about 3 %.
     """
     square, cube = _spectrum(d, rank)
-    shape, scale = square**3 / cube**2 / 2, 2 * cube / square  # of the gamma law: cumulants 2 square, 8 cube
+    # the gamma distribution with the cumulants 2 square and 8 cube
+    shape, scale = square**3 / cube**2 / 2, 2 * cube / square
     n = min(d, WIDEST)
     generator, scores = np.random.default_rng(0), []
     for draws in batches(min(DRAWS, NORMS // (2 * n)), 2 * n, BATCH):
@@ -97,7 +99,7 @@ def directionality_null(
 def laws_of_shape(
     d: int, rank: int, gamma: float = GAMMA, convention: Convention | str = Convention.DEFINITION
 ) -> dict[str, NullLaw]:
-    """The laws of ``symmetry`` and ``directionality`` for random weights of width d whose product has that rank."""
+    """The laws of ``symmetry`` and ``directionality`` for random weights of width d whose product has this rank."""
     convention = Convention(convention)
     return {
         "symmetry": symmetry_null(d, rank, convention),

@@ -1,8 +1,9 @@
-"""Which offsets a head attends to by positions alone, and the symmetry on each wave that follows from them.
+"""The offsets to which a head attends by positions alone, and the symmetry on each wave that follows from them.
 
-With P the rows of a position table without their mean, ``g(m) = mean over i of (P W_qk P^T)[i, i + m]`` is what a query
-gives to the key m places to its right. On a wave of frequency w, g acts as the complex number ``G(w) = sum_m g(m)
-e^{iwm}``, that is, as a rotation by arg G(w) times |G(w)|, so that its symmetry is ``cos(2 arg G(w))``.
+Let P be the rows of a position table minus their mean. Then ``g(m) = mean over i of (P W_qk P^T)[i, i + m]`` is the
+mean score of a query for the key m places to its right. On a wave of frequency w, g acts as the complex number ``G(w) =
+sum_m g(m) e^{iwm}``, that is, as a rotation by arg G(w) and a multiplication by |G(w)|. Its symmetry is ``cos(2 arg
+G(w))``.
 """
 
 import math
@@ -16,18 +17,18 @@ from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.waves import octaves
 from attngeo.errors import MatrixError
 
-RANGE = 4  # offsets of up to n / RANGE places are searched for a peak; farther ones are means over few pairs
-NARROW = 16  # a hill of more than n / NARROW offsets is no single offset
+RANGE = 4  # a peak is searched at offsets of up to n / RANGE places; larger offsets are means over few pairs
+NARROW = 16  # a hill of more than n / NARROW offsets does not count as a single offset
 
 
 @dataclass(frozen=True)
 class Peak:
-    """The offset with the largest g, and how far it dominates."""
+    """The offset with the largest g, and whether it dominates."""
 
     offset: int  # m of the largest g(m); positive where keys lie to the right of their query
     width: int  # number of offsets around it with g above half of the peak, without a gap
-    rest: float  # largest g outside of these, over the peak; NaN where no offset is outside
-    dominates: bool  # the peak is positive, its hill narrow and within the range, and rest is at most 1/2
+    rest: float  # largest g outside this hill, divided by the peak; NaN if no offset is outside
+    dominates: bool  # whether the peak is positive, its hill is narrow and within the range, and rest is at most 1/2
 
 
 def kernel(form: BilinearForm, rows: Float[Tensor, "n d"], per_head: bool = False) -> Float[Tensor, "*heads 2*n-1"]:
@@ -35,13 +36,13 @@ def kernel(form: BilinearForm, rows: Float[Tensor, "n d"], per_head: bool = Fals
 
     Args:
         form: a layer, whose heads are summed (Eq. S20) unless ``per_head``.
-        rows: what is added to the embedding at each position that is in use; P are these rows without their mean.
-        per_head: kernels of every head.
+        rows: what is added to the embedding at each position in use; P are these rows minus their mean.
+        per_head: one kernel for each head.
     """
     n = len(rows)
-    # the sums over diagonals are a cross-correlation, so that no n x n matrix is formed
+    # the sums over diagonals are a cross-correlation, so no n x n matrix has to be formed
     q, k = (torch.fft.rfft(factor, 2 * n, dim=-2) for factor in _factors(form, rows, per_head))
-    sums = torch.fft.irfft((q.conj() * k).sum(-1), 2 * n, dim=-1)  # negative offsets count from the end
+    sums = torch.fft.irfft((q.conj() * k).sum(-1), 2 * n, dim=-1)  # negative offsets are at the end
     offsets = torch.arange(-(n - 1), n, device=sums.device)
     return sums[..., offsets] / (n - offsets.abs())
 
@@ -49,12 +50,12 @@ def kernel(form: BilinearForm, rows: Float[Tensor, "n d"], per_head: bool = Fals
 def transfer(form: BilinearForm, rows: Float[Tensor, "n d"], per_head: bool = False) -> Complex[Tensor, "*heads f"]:
     """``G(w) = (1 / n) sum_{ij} (P W_qk P^T)_ij e^{iw(j - i)}`` for ``w = 2 pi f / n``, f from 0 to n / 2.
 
-    This is ``sum_m (1 - |m| / n) g(m) e^{iwm}``, the transform of the kernel as n places see it.
+    This is ``sum_m (1 - |m| / n) g(m) e^{iwm}``, the Fourier transform of the kernel on n positions.
 
     Args:
         form: as for `kernel`.
         rows: as for `kernel`.
-        per_head: of every head.
+        per_head: one transform for each head.
     """
     q, k = (torch.fft.rfft(factor, dim=-2) for factor in _factors(form, rows, per_head))
     return (q * k.conj()).sum(-1) / len(rows)
@@ -65,13 +66,13 @@ def symmetry_from_kernel(
 ) -> dict[int, Float[Tensor, "*heads"]]:
     """For each octave, ``sum_w |G(w)|^2 cos(2 arg G(w)) / sum_w |G(w)|^2``, from the `transfer` on n positions.
 
-    With an ``offset`` m, ``cos(2wm)`` takes the place of ``cos(2 arg G(w))``: the symmetry of a head that attends to
-    the single offset m. The keys are the shortest periods of the octaves (`attngeo.bilinear.waves.octaves`); 0 stands
-    for all waves.
+    With an ``offset`` m, ``cos(2wm)`` replaces ``cos(2 arg G(w))``, which gives the symmetry of a head that attends
+    only to the offset m. The keys are the shortest periods of the octaves (`attngeo.bilinear.waves.octaves`), and 0 for
+    all waves together.
     """
     power = transferred.abs().square()
     if n % 2 == 0:
-        power[..., n // 2] /= 2  # of period 2 there is a cosine alone, of every other period a sine as well
+        power[..., n // 2] /= 2  # the wave of period 2 has only a cosine, every other wave has a sine as well
     places = torch.arange(transferred.shape[-1], dtype=power.dtype, device=power.device)
     frequencies = 2 * math.pi * places / n
     cosines = (2 * transferred.angle()).cos() if offset is None else (2 * frequencies * offset).cos()
@@ -86,14 +87,15 @@ def symmetry_from_kernel(
 def peak(g: Float[Tensor, " offsets"]) -> Peak:
     """The peak of a kernel on n positions within n / 4 places, and whether it dominates.
 
-    A peak dominates if g stays at or below half of it everywhere outside its hill, which are the offsets around it with
-    g above half of the peak, and if this hill ends within the range and covers at most n / 16 offsets.
+    The hill of a peak consists of the offsets around it at which g exceeds half of the peak. A peak dominates if g does
+    not exceed half of the peak anywhere outside its hill, and if the hill ends within the range and has at most n / 16
+    offsets.
 
     Args:
-        g: `kernel` of one head, whose middle is offset 0.
+        g: the `kernel` of one head, with offset 0 in the middle.
 
     Raises:
-        MatrixError: fewer than four positions.
+        MatrixError: there are fewer than four positions.
     """
     n = (len(g) + 1) // 2
     reach = n // RANGE
@@ -115,7 +117,7 @@ def peak(g: Float[Tensor, " offsets"]) -> Peak:
 
 
 def _factors(form: BilinearForm, rows: Tensor, per_head: bool) -> tuple[Tensor, Tensor]:
-    """``P W_q`` and ``P W_k``, in float64."""
+    """``P W_q`` and ``P W_k`` in float64."""
     centred = rows.detach().double() - rows.detach().double().mean(0)
     q, k = (factor.detach().double() for factor in (form.per_head() if per_head else form.merged()))
     return centred @ q, centred @ k

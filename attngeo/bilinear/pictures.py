@@ -1,4 +1,4 @@
-"""W_qk as a picture: few enough pixels and levels to be kept for every model, and no weights in it."""
+"""W_qk as a picture, small enough to be stored for every model without its weights."""
 
 import numpy as np
 import torch
@@ -6,33 +6,33 @@ import torch
 from attngeo.bilinear.form import BilinearForm
 
 IMAGE_SIDE = 256  # pixels; larger matrices are pooled
-LEVELS = 127  # of either sign
-PIXEL_ROWS = 16  # of a picture made at a time
-SAMPLE = 512  # coordinates
+LEVELS = 127  # of each sign
+PIXEL_ROWS = 16  # rows of a picture computed at a time
+SAMPLE = 512  # number of coordinates
 
 
 def block_side(form: BilinearForm, side: int = IMAGE_SIDE) -> int:
-    """Side k of the k x k blocks that a picture's pixels stand for."""
+    """The side k of the k x k block that a pixel of a picture represents."""
     return -(-form.d_model // side)
 
 
 def sample(form: BilinearForm, n: int = SAMPLE) -> np.ndarray:
-    """``W_qk`` on n coordinates drawn at random, (n, n) in float32, or on all where there are fewer."""
+    """``W_qk`` on n random coordinates, (n, n) in float32, or on all coordinates if there are fewer."""
     q, k = form.to(torch.float32).merged()
     drawn = torch.randperm(len(q), generator=torch.Generator().manual_seed(0))[:n]
     return (q[drawn] @ k[drawn].T).numpy()
 
 
 def picture(form: BilinearForm, side: int = IMAGE_SIDE) -> tuple[np.ndarray, float]:
-    """W_qk as signed 8-bit levels, and the entry that level 127 stands for.
+    """W_qk as signed 8-bit levels, and the value that level 127 represents.
 
-    A matrix wider than ``side`` is pooled over k x k blocks, each shown by its entry of largest magnitude, so that
-    single strong rows and columns stay visible. Levels saturate at the 99.5th percentile of the magnitudes. The matrix
-    is never formed whole: memory is that of the picture and of some rows.
+    A matrix wider than ``side`` is pooled over k x k blocks. Each block is represented by its entry of largest
+    magnitude, so that single strong rows and columns stay visible. Levels saturate at the 99.5th percentile of the
+    magnitudes. Only the picture and a few rows of the matrix are in memory at a time.
     """
     q, k = form.to(torch.float32).merged()  # (d, rank) each
     width = block_side(form, side)
-    n = q.shape[0] // width  # pixels a side
+    n = q.shape[0] // width  # pixels per side
     m = torch.empty(n, n)
     for start in range(0, n, PIXEL_ROWS):
         rows = q[start * width : min(start + PIXEL_ROWS, n) * width] @ k[: n * width].T

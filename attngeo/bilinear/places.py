@@ -1,8 +1,8 @@
-"""The symmetry of what one place of a sequence gives to another: of scores between places, not of W_qk.
+"""The symmetry of scores between the places of a sequence, as opposed to the symmetry of W_qk.
 
-Softmax takes no notice of a constant that is added to a row of the scores, and a constant that is added to a column
-says how much a place is attended to by all others alike. Both are taken out, and so is the diagonal, where no two
-places meet.
+A constant that is added to a row of the scores does not change their softmax, and a constant that is added to a column
+says how much all other places attend to this place. Both constants are removed, and so is the diagonal, which does not
+belong to a pair of places.
 """
 
 import torch
@@ -13,12 +13,12 @@ from attngeo.errors import MatrixError
 
 
 def interaction(scores: Float[Tensor, "*batch n n"]) -> Float[Tensor, "*batch n n"]:
-    """``r_ij = a_ij - u_i - v_j`` for i != j, with the u and v of least squares; the diagonal of r is zero.
+    """``r_ij = a_ij - u_i - v_j`` for i != j, where u and v are fitted by least squares; the diagonal of r is zero.
 
-    All rows and all columns of r have the sum zero.
+    All rows and all columns of r sum to zero.
 
     Raises:
-        MatrixError: fewer than three places, which have no interaction.
+        MatrixError: there are fewer than three places, which have no interaction.
     """
     n = scores.shape[-1]
     if n < 3:
@@ -35,18 +35,18 @@ def interaction(scores: Float[Tensor, "*batch n n"]) -> Float[Tensor, "*batch n 
 
 
 def symmetry_between_places(scores: Float[Tensor, "n n"], again: Float[Tensor, "n n"] | None = None) -> float:
-    """``s = sum r_ij r_ji / sum r_ij^2`` of the `interaction` r of mean scores between places.
+    """``s = sum r_ij r_ji / sum r_ij^2`` for the `interaction` r of mean scores between places.
 
-    Means over few texts are noisy, and noise is not symmetric. If ``again`` holds the mean scores over other texts,
-    with interaction t, the result is ``sum (r_ij t_ji) / sum (r_ij t_ij)``, in whose numerator and denominator the
-    independent noise of the two cancels in expectation.
+    Means over few texts are noisy, and noise is not symmetric. If ``again`` contains the mean scores over other texts,
+    with interaction t, the result is ``sum (r_ij t_ji) / sum (r_ij t_ij)``. The noise in r is independent of the noise
+    in t, so it cancels in expectation in the numerator and in the denominator.
 
     Args:
         scores: mean scores, rows for the places of queries and columns for the places of keys.
-        again: the same over other texts.
+        again: mean scores over other texts.
 
     Returns:
-        s, between -1 and 1 without ``again``; NaN where the denominator is not positive.
+        s, which lies between -1 and 1 without ``again``; NaN if the denominator is not positive.
     """
     r = interaction(scores)
     t = r if again is None else interaction(again)

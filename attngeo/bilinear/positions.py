@@ -1,7 +1,7 @@
-"""The position space of a model, and how much of a query-key matrix, and of its symmetry, lies in it.
+"""The position space of a model, and how much of a query-key matrix and of its symmetry lies in this space.
 
-With P the projector on the position space and Q = 1 - P, ``M = PMP + QMQ + (PMQ + QMP)``: three matrices that are
-orthogonal to one another, and so are each and the transposes of the others. Squared norms and Tr(MM) therefore add up.
+Let P be the projection onto the position space, and Q = 1 - P. Then ``M = PMP + QMQ + (PMQ + QMP)`` is a sum of three
+matrices. Each of them is orthogonal to the other two and to their transposes, so squared norms and Tr(MM) add up.
 """
 
 from dataclasses import dataclass
@@ -13,42 +13,43 @@ from torch import Tensor
 from attngeo.bilinear.form import BilinearForm
 from attngeo.errors import MatrixError
 
-VARIANCE = 0.9  # of the centred position rows that their position space holds
-ROUNDING = 1e-12  # of ||M||^2, below which a part counts as zero
+VARIANCE = 0.9  # share of the variance of the centred position rows that lies in the position space
+ROUNDING = 1e-12  # a part with a smaller share of ||M||^2 counts as zero
 
 
 @dataclass(frozen=True)
 class PositionSplit:
-    """Shares of ``||M||^2`` and scores s of the three parts of a matrix: 0-dimensional tensors, or (H,) by head.
+    """Shares of ``||M||^2`` and scores s of the three parts of a matrix, as 0-dimensional tensors or by head (H,).
 
     ``symmetry = share * inside + share_outside * outside + share_mixed * mixed``. A part that is zero has s = 0.
     """
 
     symmetry: Float[Tensor, "*heads"]  # of M itself
     share: Float[Tensor, "*heads"]  # of PMP: queries and keys both read positions
-    share_at_random: Float[Tensor, "*heads"]  # its expectation where the space is drawn at random: `share_at_random`
+    share_at_random: Float[Tensor, "*heads"]  # its expectation for a random space: `share_at_random`
     inside: Float[Tensor, "*heads"]  # s of PMP
     share_outside: Float[Tensor, "*heads"]  # of QMQ
     outside: Float[Tensor, "*heads"]  # s of QMQ
-    share_mixed: Float[Tensor, "*heads"]  # of PMQ + QMP: one side reads positions
+    share_mixed: Float[Tensor, "*heads"]  # of PMQ + QMP: only queries or only keys read positions
     mixed: Float[Tensor, "*heads"]  # s of PMQ + QMP
 
 
 def position_space(rows: Float[Tensor, "positions d"], variance: float = VARIANCE) -> Float[Tensor, "d k"]:
-    """The fewest leading directions of the position rows, centred over positions, with that share of their variance.
+    """The smallest number of leading directions that contain the given share of the variance of the position rows.
 
-    With ``X = rows - mean``, its right singular vectors v_1, ..., v_k and singular values s_i: the least k for which
-    ``sum_{i <= k} s_i^2 >= variance * ||X||^2``. The mean row, which tells no position from another, is left out.
+    Let ``X = rows - mean`` have the singular values s_i and the right singular vectors v_i. The result is v_1, ..., v_k
+    for the smallest k with ``sum_{i <= k} s_i^2 >= variance * ||X||^2``. The mean row is subtracted because it does not
+    distinguish positions.
 
     Args:
-        rows: what is added to the embedding at each position (Def. S1.1), in the coordinates of the layer's input.
+        rows: what is added to the embedding at each position (Def. S1.1), in the coordinates of the input of the layer.
         variance: share of the variance, above 0 and at most 1.
 
     Returns:
-        Orthonormal columns, in float64.
+        Orthonormal columns in float64.
 
     Raises:
-        MatrixError: rows that are all alike, or not finite.
+        MatrixError: all rows are equal, or some entries are not finite.
     """
     rows = rows.detach().double()
     centred = rows - rows.mean(0)
@@ -63,13 +64,13 @@ def position_space(rows: Float[Tensor, "positions d"], variance: float = VARIANC
 def split_score(form: BilinearForm, basis: Float[Tensor, "d k"], per_head: bool = False) -> PositionSplit:
     """Shares and scores of PMP, QMQ and PMQ + QMP of the summed form (Eq. S20), ``P = basis basis^T``, ``Q = 1 - P``.
 
-    ``per_head``: of every head, (H,). The basis has orthonormal columns. ``M = q k^T`` is never formed: ``P M P``
-    has the factors P q and P k, and a product of factors a b^T has ``||.||^2 = sum((a^T a) * (b^T b))`` and ``Tr((a
-    b^T)^2) = sum(C * C^T)`` with ``C = b^T a``.
+    With ``per_head``, the result is for every head, (H,). The basis must have orthonormal columns. ``M = q k^T`` is not
+    formed: ``P M P`` has the factors P q and P k, and a product a b^T has ``||a b^T||^2 = sum((a^T a) * (b^T b))`` and
+    ``Tr((a b^T)^2) = sum(C * C^T)`` with ``C = b^T a``.
     """
     (d, n), basis = basis.shape, basis.double()
     q, k = (factor.detach().double() for factor in (form.per_head() if per_head else form.merged()))
-    of_q, of_k = basis.T @ q, basis.T @ k  # (..., k, rank): as good as P q and P k, a basis being orthonormal
+    of_q, of_k = basis.T @ q, basis.T @ k  # (..., k, rank): equivalent to P q and P k, since the basis is orthonormal
     square, trace = _sums(q, k)
     inside, outside = _sums(of_q, of_k), _sums(q - basis @ of_q, k - basis @ of_k)
     mixed = square - inside[0] - outside[0], trace - inside[1] - outside[1]
@@ -82,10 +83,10 @@ def split_score(form: BilinearForm, basis: Float[Tensor, "d k"], per_head: bool 
 def share_at_random(
     square: Float[Tensor, "*heads"], symmetry: Float[Tensor, "*heads"], trace: Float[Tensor, "*heads"], d: int, k: int
 ) -> Float[Tensor, "*heads"]:
-    """``E ||PMP||^2 / ||M||^2 = a + b (s + Tr(M)^2 / ||M||^2)`` over uniformly random spaces of k of d dimensions.
+    """``E ||PMP||^2 / ||M||^2 = a + b (s + Tr(M)^2 / ||M||^2)`` over random k-dimensional subspaces of d dimensions.
 
     ``a = k (k (d + 1) - 2) / (d (d - 1) (d + 2))``, close to (k / d)^2, and ``b = k (d - k) / (d (d - 1) (d + 2))``,
-    from ``E P_ij P_kl = a [ij][kl] + b ([ik][jl] + [il][jk])`` with brackets for equal indices. ``square`` is ||M||^2.
+    from ``E P_ij P_kl = a [ij][kl] + b ([ik][jl] + [il][jk])``, where [ij] is 1 if i = j. ``square`` is ||M||^2.
     """
     if k == d:
         return torch.ones_like(square)
@@ -100,14 +101,14 @@ def _sums(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _ratio(a: Tensor, b: Tensor, whole: Tensor | float = 0) -> Tensor:
-    """a / b; 0 where b is 0, or rounding beside the whole."""
+    """a / b, or 0 if b is 0 or only a rounding error compared with the whole."""
     return torch.where(b > ROUNDING * whole, a / b, 0)
 
 
 def sinusoids(positions: int, d: int) -> Float[Tensor, "positions d"]:
-    """``sin(i f_c)`` for the first half of the columns, then ``cos(i f_c)``; f_c falls evenly in log from 1 to 1e-4.
+    """The position table of Whisper's encoder: ``sin(i f_c)`` in the first half of the columns, then ``cos(i f_c)``.
 
-    The table of Whisper's encoder.
+    The frequencies f_c decrease from 1 to 1e-4, evenly spaced in their logarithm.
 
     Source: Radford et al. 2022, arXiv 2212.04356; ``sinusoids`` in transformers' Whisper.
     """

@@ -1,4 +1,4 @@
-"""The scores of forms as rows of one table: one row for the sum over heads, and one per head."""
+"""The scores of forms as rows of a table: one row for the sum over heads, and one row for each head."""
 
 import math
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from attngeo.bilinear.scores import GAMMA, SUM, Convention, by_convention, score
 from attngeo.errors import needs
 
 SCORES = ("symmetry", "directionality", "directionality_released", "directionality_tables")
-# of a score split by position space: `attngeo.bilinear.positions.PositionSplit`, by its fields
+# columns of a score that is split by the position space: the fields of `attngeo.bilinear.positions.PositionSplit`
 SPLIT = {
     "share": "positions_share",
     "share_at_random": "positions_share_at_random",
@@ -31,15 +31,16 @@ DIMENSION = "positions_dimension"
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """Both scores of a layer's W_qk, or of a head's, beside what random weights of that shape give; scores, z and p are
-    NaN where queries or keys are zero.
+    """Both scores of W_qk of a layer or of a head, with the scores of random weights of the same shape.
+
+    Scores, z and p are NaN if all queries or all keys are zero.
     """
 
     model: str
     revision: str
     part: str
     layer: int
-    head: int  # -1: the sum over heads
+    head: int  # -1 for the sum over heads
     d_model: int
     d_head: int
     rank: int
@@ -70,20 +71,20 @@ COLUMNS, TEXT, WHOLE = (
 
 
 class ScoreTable(list[ScoreRow]):
-    """Rows of scores, those of one layer together; a slice is a table, too."""
+    """Rows of scores, ordered by layer. A slice of a table is a table."""
 
     @overload
     def __getitem__(self, place: SupportsIndex) -> ScoreRow: ...
     @overload
     def __getitem__(self, place: slice) -> "ScoreTable": ...
     def __getitem__(self, place: SupportsIndex | slice) -> "ScoreRow | ScoreTable":
-        """A row, or the table of a slice."""
+        """A row, or a table of the rows of a slice."""
         return ScoreTable(super().__getitem__(place)) if isinstance(place, slice) else super().__getitem__(place)
 
     def to_dataframe(self) -> Any:
-        """The same as a data frame, which needs pandas."""
+        """The table as a data frame, which needs pandas."""
         with needs("", "a data frame"):
-            pandas = import_module("pandas")  # by name: attngeo score does without
+            pandas = import_module("pandas")  # imported by name, because attngeo score works without pandas
         return pandas.DataFrame([vars(row) for row in self], columns=list(COLUMNS))
 
 
@@ -95,19 +96,19 @@ def form_rows(
     convention: Convention | str = Convention.DEFINITION,
     gains: bool = False,
 ) -> list[dict]:
-    """The rows of one layer: the sum over heads, then each head; beside each score what random weights give.
+    """The rows of one layer, first for the sum over heads and then for each head, with the scores of random weights.
 
-    ``symmetry`` and ``directionality`` follow the convention; the columns of the other conventions stay. Where queries
-    or keys are zero nothing is scored: scores, z and p are NaN. With gains folded into the form no law is known:
-    the mean and the sd of random weights are NaN, too.
+    ``symmetry`` and ``directionality`` follow the convention, and the columns of the other conventions are unchanged.
+    If all queries or all keys are zero, scores, z and p are NaN. If the gains of a layer normalisation are folded into
+    the form, the distribution for random weights is unknown, and its mean and standard deviation are NaN as well.
 
     Args:
         form: W_qk of the layer.
-        about: the columns model, revision, part, layer and source.
-        gamma: threshold of directionality, in standard deviations.
-        per_head: also a row for each head.
-        convention: formulas of the scores.
-        gains: whether gains of a layer normalisation are folded in.
+        about: the values of the columns model, revision, part, layer and source.
+        gamma: threshold of the directionality score, in standard deviations.
+        per_head: whether to add a row for each head.
+        convention: the formulas of the scores.
+        gains: whether the gains of a layer normalisation are folded into the form.
     """
     convention = Convention(convention)
     common = {
@@ -121,12 +122,12 @@ def form_rows(
     rows = []
     for scores in score_rows(form, gamma, per_head, convention):
         head = int(scores["head"])
-        rank = form.d_head * (form.n_kv_heads if head == SUM else 1)  # of the product of factors
+        rank = form.d_head * (form.n_kv_heads if head == SUM else 1)  # of the product of the factors
         row = common | scores | {"rank": rank}
         for score, law in laws_of_shape(form.d_model, rank, gamma, convention).items():
             value = scores[score]
             numbers = {"null_mean": law.mean, "null_sd": law.sd, "z": law.z(value), "p": law.p(value)}
-            if gains:  # the law is that of weights without them
+            if gains:  # the law is only known for weights without gains
                 numbers = dict.fromkeys(numbers, math.nan)
             row |= {f"{score}_{name}": number for name, number in numbers.items()}
         rows.append({name: row[name] for name in COLUMNS})

@@ -1,4 +1,4 @@
-"""Symmetry (Def. 3.1) and directionality (Def. 3.2) of a matrix or of a bilinear form."""
+"""The symmetry score (Def. 3.1) and the directionality score (Def. 3.2) of a matrix or of a bilinear form."""
 
 import math
 from dataclasses import dataclass, fields
@@ -15,23 +15,23 @@ from attngeo.errors import MatrixError, ParameterError
 
 Number = TypeVar("Number", float, Tensor)
 EXACT = torch.finfo(torch.float64).eps
-CLEAR = 32  # units of rounding: ten times the largest error of a norm that was seen in trained weights
-SUM = -1  # in the column ``head`` of a table: the sum over heads, W_qk of Eq. S20
+CLEAR = 32  # units of rounding: ten times the largest error of a norm that we have seen for trained weights
+SUM = -1  # value of the column ``head`` of a table for the sum over heads, W_qk of Eq. S20
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Both scores of one matrix (0-dimensional tensors), or of every head of a layer (H,)."""
+    """Both scores of one matrix, as 0-dimensional tensors, or of every head of a layer, as tensors (H,)."""
 
     symmetry: Float[Tensor, "*heads"]
     directionality: Float[Tensor, "*heads"]
-    directionality_released: Float[Tensor, "*heads"]  # the released code's variant
-    directionality_tables: Float[Tensor, "*heads"]  # the variant behind the numbers of Table S3
-    n_rows_over: Int[Tensor, "*heads"]  # rows with a norm above the threshold
+    directionality_released: Float[Tensor, "*heads"]  # the variant of the released code
+    directionality_tables: Float[Tensor, "*heads"]  # the variant that reproduces the numbers of Table S3
+    n_rows_over: Int[Tensor, "*heads"]  # number of rows whose norm exceeds the threshold
     n_columns_over: Int[Tensor, "*heads"]
 
     def rows(self) -> list[dict[str, float | int]]:
-        """A row of numbers for each matrix, named as the columns of the recorded tables."""
+        """A dictionary for each matrix, whose keys are the columns of the recorded tables."""
         columns = {field.name: getattr(self, field.name).reshape(-1).tolist() for field in fields(self)}
         columns["n_cols_over"] = columns.pop("n_columns_over")
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
@@ -47,13 +47,13 @@ def symmetry_score(
         convention: the formula; see `~attngeo.bilinear.conventions.Convention`.
 
     Returns:
-        1 for a symmetric, -1 for a skew-symmetric matrix, 0 for the zero matrix, whose two parts are equal; a table
-        has NaN there, so that a layer of zeros enters no median.
+        1 for a symmetric matrix, -1 for a skew-symmetric matrix, and 0 for the zero matrix, whose two parts are equal.
+        Tables have NaN for the zero matrix, so that it does not enter medians.
 
     Raises:
         MatrixError: not square, empty or not finite.
 
-    Source: paper, Def. 3.1, Lemma S1.16, Prop. S1.17. Definition 3.1 prints a factor 2 that Prop. S1.17 contradicts.
+    Source: paper, Def. 3.1, Lemma S1.16, Prop. S1.17. Definition 3.1 has a factor 2 that contradicts Prop. S1.17.
     """
     return by_convention(float(_symmetry(_moments(m))), Convention(convention))
 
@@ -61,15 +61,18 @@ def symmetry_score(
 def directionality_score(
     m: BilinearForm | Float[Tensor, "d d"], gamma: float = GAMMA, convention: Convention | str = Convention.DEFINITION
 ) -> float:
-    """``d = (r - c) / (r + c)``: r, c sum the row, column norms above mean + gamma standard deviations (Def. 3.2).
+    """``d = (r - c) / (r + c)`` (Def. 3.2).
+
+    r and c are the sums of the row norms and of the column norms that exceed their mean by more than gamma standard
+    deviations.
 
     Args:
         m: a square matrix (d, d), or a form, whose heads are summed (Eq. S20).
-        gamma: threshold in population standard deviations of the norms.
+        gamma: threshold, in population standard deviations of the norms.
         convention: the formula; see `~attngeo.bilinear.conventions.Convention`.
 
     Returns:
-        A value in [-1, 1], negative where columns dominate; 0 where no row and no column exceeds its threshold.
+        A value in [-1, 1] that is negative if columns dominate, and 0 if no row and no column exceeds its threshold.
 
     Raises:
         MatrixError: not square, empty or not finite.
@@ -81,10 +84,10 @@ def directionality_score(
 
 
 def score(m: BilinearForm | Float[Tensor, "d d"], gamma: float = GAMMA) -> Scores:
-    """Both scores of a matrix or of the summed form, from one pass over it.
+    """Both scores of a matrix or of the summed form, from the same sums.
 
-    Of narrow float32 layers that pass is in float32; where a norm comes out so close to its threshold that rounding
-    could decide on which side it is, a second one follows in float64.
+    For layers of medium width in float32, the sums are computed in float32. If a norm is so close to its threshold that
+    rounding could decide on which side it lies, the sums are computed again in float64.
     """
     if isinstance(m, BilinearForm) and ROUGH <= m.d_model < WIDE:
         rough = form_moments(m, rough=True)
@@ -94,7 +97,7 @@ def score(m: BilinearForm | Float[Tensor, "d d"], gamma: float = GAMMA) -> Score
 
 
 def score_heads(form: BilinearForm, gamma: float = GAMMA) -> Scores:
-    """Both scores of every head's ``W_qk,h``, shape (H,)."""
+    """Both scores of ``W_qk,h`` of every head, with the shape (H,)."""
     return _scores(head_moments(form), gamma)
 
 
@@ -104,13 +107,13 @@ def score_rows(
     per_head: bool = True,
     convention: Convention | str = Convention.DEFINITION,
 ) -> list[dict[str, float | int]]:
-    """Both scores of a layer as rows of a table: the sum over heads (``head`` is `SUM`), then every head.
+    """Both scores of a layer as rows of a table: first the sum over heads (``head`` is `SUM`), then every head.
 
-    ``symmetry`` and ``directionality`` follow the convention. Scores are NaN where queries or keys are zero.
+    ``symmetry`` and ``directionality`` follow the convention. Scores are NaN if all queries or all keys are zero.
     """
     convention = Convention(convention)
     rows = score(form, gamma).rows() + (score_heads(form, gamma).rows() if per_head else [])
-    queries, keys = (factor.any(-1).any(-1) for factor in (form.wq, form.wk))  # whether some weight is not zero
+    queries, keys = (factor.any(-1).any(-1) for factor in (form.wq, form.wk))  # whether any weight is nonzero
     scored = queries & keys.repeat_interleave(form.n_heads // form.n_kv_heads)  # (H,)
     for row, is_scored in zip(rows, (scored.any(), *scored), strict=False):
         row["symmetry"] = by_convention(row["symmetry"], convention)
@@ -122,12 +125,12 @@ def score_rows(
 
 
 def score_batch(m: Float[Tensor, "batch d d"], gamma: float = GAMMA) -> Scores:
-    """Both scores of every matrix of a batch, shape (batch,)."""
+    """Both scores of every matrix of a batch, with the shape (batch,)."""
     return _scores(dense_moments(m), gamma)
 
 
 def _is_clear(moments: Moments, gamma: float) -> bool:
-    """Whether every norm is further from every threshold than rounding can move it."""
+    """Whether no rounding error could move a norm across a threshold."""
     norms = _norms(moments)
     near = CLEAR * moments.epsilon * norms.amax(-1, keepdim=True)
     for convention in (Convention.DEFINITION, Convention.RELEASED, Convention.TABLES):
@@ -157,7 +160,7 @@ def _symmetry(moments: Moments) -> Tensor:
 
 
 def by_convention(s: Number, convention: Convention) -> Number:
-    """Symmetry ``s`` of the definition as another convention gives it."""
+    """Convert the symmetry ``s`` of the definition to another convention."""
     if convention is Convention.PRINTED:
         return 2 * s
     return (1 + s) / 2 if convention is Convention.RELEASED else s
@@ -174,30 +177,31 @@ def _norms(moments: Moments) -> Float[Tensor, "2 *batch d"]:
 def directionality_of(
     norms: Float[Tensor, "2 *batch d"], gamma: float, convention: Convention, epsilon: float = EXACT
 ) -> tuple[Float[Tensor, "*batch"], Int[Tensor, "2 *batch"]]:
-    """d of a matrix whose rows and columns have these norms, and how many of either exceed mean + gamma sd.
+    """d of a matrix with these norms of rows and columns, and how many rows and columns exceed the threshold.
 
-    Definition: sums of the norms themselves, with the population sd. Released: of their excess over the threshold, with
-    the sd over n - 1. Tables: of the excess of their logarithms, with the population sd.
+    The threshold is the mean plus gamma standard deviations. The definition sums the norms themselves, with the
+    population standard deviation. The released code sums their excess over the threshold, with the standard deviation
+    over n - 1. The tables sum the excess of the logarithms of the norms, with the population standard deviation.
     """
     norms, threshold, margin = _threshold(norms, gamma, epsilon, convention)
-    # a norm within rounding of the threshold does not exceed it: otherwise equal norms would be judged by their noise
+    # a norm that differs from the threshold only by rounding does not exceed it; otherwise noise would rank equal norms
     over = norms > threshold + margin
     amounts = norms if convention in (Convention.DEFINITION, Convention.PRINTED) else norms - threshold
     r, c = torch.where(over, amounts, 0).sum(-1)
-    # r, c >= 0: the sums are 0 together only where nothing exceeds, and d is 0 there by definition
+    # r and c are not negative, so both are 0 only if no norm exceeds its threshold; d is then 0 by definition
     return torch.where(r + c > 0, (r - c) / (r + c), 0), over.sum(-1)
 
 
 def _threshold(
     norms: Tensor, gamma: float, epsilon: float, convention: Convention
 ) -> tuple[Tensor, Tensor, Tensor | float]:
-    """What is compared, norms or their logarithms, with which threshold, and what rounding may add to either."""
+    """The compared values (norms or their logarithms), their threshold, and a bound on the rounding error of both."""
     if not (isinstance(gamma, (int, float)) and 0 <= gamma < float("inf")):
         raise ParameterError(f"gamma is {gamma!r}; it must be a finite number of standard deviations, 0 or more.")
     peak, n = norms.amax(-1, keepdim=True), norms.shape[-1]
     margin = 4 * n**0.5 * epsilon * peak
     if convention is Convention.TABLES:
-        # a norm of 0 has no logarithm: it counts as one at rounding level
+        # a norm of 0 has no logarithm, so it is replaced by a norm of the size of rounding errors
         norms, margin = norms.clamp_min(epsilon * torch.where(peak > 0, peak, 1)).log(), 4 * n**0.5 * epsilon
     sd = norms.std(-1, correction=int(convention is Convention.RELEASED and n > 1), keepdim=True)
     return norms, norms.mean(-1, keepdim=True) + gamma * sd, margin

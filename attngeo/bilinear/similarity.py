@@ -1,4 +1,4 @@
-"""How far two query-key matrices are from one another, by their factors: d x d is never formed whole."""
+"""How similar two query-key matrices are, computed from their factors without forming a whole d x d matrix."""
 
 from typing import NamedTuple
 
@@ -11,11 +11,11 @@ from attngeo.bilinear.moments import working_dtype
 from attngeo.errors import MatrixError
 
 Factors = tuple[Tensor, Tensor]  # (..., d, rank) each
-ENTRIES = 2**20  # of a matrix made at a time
+ENTRIES = 2**20  # number of entries of a matrix that are computed at a time
 
 
 class Similarity(NamedTuple):
-    """Two matrices beside one another (0-dimensional tensors), or every head of two layers (H,)."""
+    """Comparison of two matrices, as 0-dimensional tensors, or of every head of two layers, as tensors (H,)."""
 
     cosine: Float[Tensor, "*heads"]
     relative_change: Float[Tensor, "*heads"]
@@ -24,14 +24,15 @@ class Similarity(NamedTuple):
 def similarity(a: BilinearForm, b: BilinearForm, per_head: bool = False) -> Similarity:
     """``<A, B> / (||A|| ||B||)`` and ``||B - A|| / ||A||`` of the summed forms (Eq. S20), with Frobenius products.
 
-    ``per_head``: of every pair of heads ``W_qk,h`` of two forms of as many heads, shape (H,).
+    With ``per_head``, each head ``W_qk,h`` of A is compared with the same head of B, and the result has the shape (H,).
 
-    ``<A, B> = Tr(A^T B) = sum((Q_a^T Q_b) * (K_a^T K_b))``, or, where the factors are not narrow, the sum over rows of
-    A and B. ``B - A`` is taken as ``(Q_b - Q_a) K_b^T + Q_a (K_b - K_a)^T`` where the factors have one shape, so that
-    small changes are not lost.
+    For narrow factors, ``<A, B> = Tr(A^T B) = sum((Q_a^T Q_b) * (K_a^T K_b))``. For wide factors, it is summed over the
+    rows of A and B. If the factors have the same shape, ``B - A`` is computed as ``(Q_b - Q_a) K_b^T + Q_a (K_b -
+    K_a)^T``, so that small changes are not lost.
 
     Returns:
-        A cosine of NaN where a matrix is zero. A relative change of NaN where both are, and infinite where A alone is.
+        The cosine is NaN if a matrix is zero. The relative change is NaN if both matrices are zero, and infinite if
+        only A is zero.
 
     Raises:
         MatrixError: the forms differ in d.
@@ -39,9 +40,10 @@ def similarity(a: BilinearForm, b: BilinearForm, per_head: bool = False) -> Simi
     if a.d_model != b.d_model:
         raise MatrixError(f"matrices of width {a.d_model} and {b.d_model} cannot be compared entry by entry.")
     dtype = torch.promote_types(working_dtype(a), working_dtype(b))
-    forms = a.to(dtype), b.to(dtype)  # before heads are summed, which would round
+    forms = a.to(dtype), b.to(dtype)  # before heads are summed, because sums in the original type would be rounded
     (qa, ka), (qb, kb) = factors = [form.per_head() if per_head else form.merged() for form in forms]
-    if qa.shape == qb.shape and 2 * qa.shape[-1] < qa.shape[-2]:  # six products of factors, else three of d x d
+    # six products of factors, or else three products of d x d matrices
+    if qa.shape == qb.shape and 2 * qa.shape[-1] < qa.shape[-2]:
         (aq, gq, dq), (ak, gk, dk) = _grams(qa, qb - qa), _grams(ka, kb - ka)
         bk = ak + gk + gk.mT + dk  # K_b^T K_b
         square_a, square_b, product = _sum(aq, ak), _sum(aq + gq + gq.mT + dq, bk), _sum(aq + gq, ak + gk)
@@ -54,7 +56,7 @@ def similarity(a: BilinearForm, b: BilinearForm, per_head: bool = False) -> Simi
 
 
 def _by_rows(a: Factors, b: Factors) -> tuple[Tensor, Tensor, Tensor]:
-    """``||A||^2``, ``<A, B - A>`` and ``||B - A||^2``, some rows of A and B - A at a time."""
+    """``||A||^2``, ``<A, B - A>`` and ``||B - A||^2``, computed from some rows of A and B - A at a time."""
     (qa, ka), (qb, kb) = a, b
     of_q, of_k = ((qb - qa, qa), (kb, kb - ka)) if qa.shape == qb.shape else ((qb, -qa), (kb, ka))
     left, right = torch.cat(of_q, -1), torch.cat(of_k, -1)
@@ -67,7 +69,7 @@ def _by_rows(a: Factors, b: Factors) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _grams(a: Tensor, change: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """``A^T A``, ``A^T D`` and ``D^T D``, of which all inner products of two forms of one shape are made."""
+    """``A^T A``, ``A^T D`` and ``D^T D``, which give all inner products of two forms of the same shape."""
     return (a.mT @ a).double(), (a.mT @ change).double(), (change.mT @ change).double()
 
 

@@ -1,4 +1,4 @@
-"""What a table of scores says in a few sentences: medians, what random weights give, and what lies outside that."""
+"""A table of scores in a few sentences: medians, the scores of random weights, and which scores differ from them."""
 
 import math
 from collections.abc import Sequence
@@ -9,23 +9,23 @@ from attngeo.bilinear.null_laws import LEVEL, laws_of_shape
 from attngeo.bilinear.rows import DIMENSION, SPLIT
 from attngeo.bilinear.scores import SUM, Convention
 
-Row = dict  # of `attngeo.bilinear.rows.form_rows`
+Row = dict  # a row of `attngeo.bilinear.rows.form_rows`
 SHOWN = ("symmetry", "directionality")
 
 
 def outside(row: Row, score: str) -> bool:
-    """Whether a score lies outside what 95 % of random weights of that shape give."""
+    """Whether a score lies outside the range of 95 % of random weights of the same shape."""
     return row[f"{score}_p"] < LEVEL
 
 
 def summary(rows: Sequence[Row]) -> list[str]:
-    """Lines for below a table: medians, random weights, counts outside, where directionality is too weak."""
+    """The lines below a table: medians, scores of random weights, counts of unusual scores, and warnings."""
     dead = [row for row in rows if is_dead(row)]
     of: dict[str, list[Row]] = {"layers": [], "heads": []}
     for row in rows:
         if not is_dead(row):
             of["layers" if row["head"] == SUM else "heads"].append(row)
-    by_positions = DIMENSION in rows[0]  # whose table has neither directionality nor stars
+    by_positions = DIMENSION in rows[0]  # such a table has neither directionality nor stars
     lines = []
     for part in dict.fromkeys(row["part"] for row in of["layers"]):
         medians = {s: median(row[s] for row in of["layers"] if row["part"] == part) for s in SHOWN[: 2 - by_positions]}
@@ -57,7 +57,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
 
 
 def _by_the_released_formula(layers: Sequence[Row]) -> list[str]:
-    """Where the released code's formula of directionality sets other layers apart: how many, and which to trust."""
+    """A sentence for tables in which the directionality of the released code singles out another number of layers."""
     rows = [row for row in layers if row["convention"] == Convention.DEFINITION]
     laws = [laws_of_shape(row["d_model"], row["rank"], row["gamma"], Convention.RELEASED) for row in rows]
     pairs = zip(laws, rows, strict=True)
@@ -69,22 +69,22 @@ def _by_the_released_formula(layers: Sequence[Row]) -> list[str]:
 
 
 def is_dead(row: Row) -> bool:
-    """Whether the row's queries or keys are zero, so that nothing is scored."""
+    """Whether all queries or all keys of the row are zero, so that nothing is scored."""
     return isnan(row["symmetry"])
 
 
 def without_law(row: Row) -> bool:
-    """Whether it is not known what random weights give: a gain is folded in."""
+    """Whether the scores of random weights are unknown, because gains are folded into the form."""
     return isnan(row["symmetry_null_mean"])
 
 
 def share_at_one(row: Row) -> float:
-    """Share of random weights of that shape with a directionality of -1 or 1: from 5 % on, no value lies outside."""
+    """Share of random weights of this shape with a directionality of -1 or 1; from 5 % on, no value is unusual."""
     return laws_of_shape(row["d_model"], row["rank"], row["gamma"], row["convention"])["directionality"].p(1.0)
 
 
 def cells(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
-    """Names of columns and rounded cells, for people; a star follows what lies outside random weights' values."""
+    """Names of columns, and rounded cells for display; a star marks scores outside the range of random weights."""
     with_heads, by_positions = any(row["head"] != SUM for row in rows), DIMENSION in rows[0]
     names = ["part", "layer", *(["head"] if with_heads else [])]
     if by_positions:
@@ -113,7 +113,7 @@ def _score_cells(row: Row, score: str) -> tuple[str, str, str]:
         return f"{row[score]:.4f} ", "", ""
     p, mark = row[f"{score}_p"], "*" if outside(row, score) else " "
     law = laws_of_shape(row["d_model"], row["rank"], row["gamma"], row["convention"])[score]
-    least = max(law.least, 1e-9)  # what is smaller cannot be told, and is shown as a bound of one digit, rounded up
+    least = max(law.least, 1e-9)  # a smaller p is unknown; it is shown as a bound of one digit, rounded up
     digit = 10 ** math.floor(math.log10(least))
     bounded = f"{p:.2g}" if p > least else f"<{math.ceil(least / digit - 1e-9) * digit:.0e}".replace("e-0", "e-")
     return f"{row[score]:.4f}{mark}", f"{row[f'{score}_z']:+.1f}", bounded

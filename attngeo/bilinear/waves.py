@@ -1,4 +1,4 @@
-"""The symmetry of a query-key matrix on the waves of which a table of position embeddings is made, octave by octave."""
+"""The symmetry of a query-key matrix on the waves that make up a table of position embeddings, by octave."""
 
 import math
 
@@ -11,12 +11,12 @@ from attngeo.errors import MatrixError
 
 
 def waves(n: int, low: int, high: int) -> Float[Tensor, "n k"]:
-    """Orthonormal columns: ``cos(2 pi f i / n)`` and ``sin(2 pi f i / n)`` of every whole f from low to high.
+    """Orthonormal columns: ``cos(2 pi f i / n)`` and ``sin(2 pi f i / n)`` for every integer f from low to high.
 
     Args:
         n: number of positions.
-        low: the least number of periods within the n positions, at least 1.
-        high: the greatest one, at most n / 2, where the sine vanishes and only the cosine is kept.
+        low: the smallest number of periods within the n positions, at least 1.
+        high: the largest number of periods, at most n / 2. For n / 2, the sine vanishes and only the cosine is kept.
 
     Raises:
         MatrixError: no such wave exists on n positions.
@@ -32,9 +32,10 @@ def waves(n: int, low: int, high: int) -> Float[Tensor, "n k"]:
 
 
 def octaves(n: int) -> dict[int, tuple[int, int]]:
-    """Octaves of the waves on n positions: period p, in positions, to the numbers of waves of period p to below 2 p.
+    """The octaves of the waves on n positions: each period p, in positions, with the range of f in its octave.
 
-    A wave with f periods within n positions has period n / f, between 2 and n.
+    The octave of p contains the waves with periods from p to below 2 p. A wave with f periods within n positions has
+    the period n / f, which lies between 2 and n.
     """
     found: dict[int, tuple[int, int]] = {}
     for f in range(n // 2, 0, -1):
@@ -47,18 +48,18 @@ def octaves(n: int) -> dict[int, tuple[int, int]]:
 def octave_scores(
     form: BilinearForm, rows: Float[Tensor, "n d"], per_head: bool = False
 ) -> dict[int, tuple[Float[Tensor, "*heads"], Float[Tensor, "*heads"]]]:
-    """For each octave, s of ``B^T P W_qk P^T B`` and its squared norm as a share of that of ``P W_qk P^T``.
+    """For each octave, s of ``B^T P W_qk P^T B``, and its squared norm as a share of that of ``P W_qk P^T``.
 
-    P are the position rows without their mean, and B the waves of the octave (`waves`). The key 0 stands for all waves
-    together, which is ``P W_qk P^T`` itself.
+    P are the position rows minus their mean, and B are the waves of the octave (`waves`). The key 0 stands for all
+    waves together, that is, for ``P W_qk P^T`` itself.
 
     Args:
         form: a layer, whose heads are summed (Eq. S20) unless ``per_head``.
-        rows: what is added to the embedding at each position that is in use, in the coordinates of the layer's input.
-        per_head: scores of every head, (H,).
+        rows: what is added to the embedding at each position in use, in the coordinates of the input of the layer.
+        per_head: whether to score every head, (H,).
 
     Raises:
-        MatrixError: fewer than two rows.
+        MatrixError: there are fewer than two rows.
     """
     n = len(rows)
     if n < 2:
@@ -75,18 +76,18 @@ def octave_scores(
 
 
 def _in_waves(x: Float[Tensor, "*heads n r"], low: int, high: int) -> Float[Tensor, "*heads k r"]:
-    """``B^T x`` for the waves B from low to high, up to the sign of the sines, by a fast Fourier transform."""
+    """``B^T x`` for the waves B from low to high, up to the signs of the sines, by a fast Fourier transform."""
     n = x.shape[-2]
     transformed = torch.fft.rfft(x, dim=-2)[..., low : high + 1, :] * (2 / n) ** 0.5
     cosines, sines = transformed.real, transformed.imag
-    if 2 * high == n:  # of period 2 there is a cosine alone, whose norm is sqrt(n) rather than sqrt(n / 2)
+    if 2 * high == n:  # the wave of period 2 has only a cosine, whose norm is sqrt(n) rather than sqrt(n / 2)
         cosines = torch.cat([cosines[..., :-1, :], cosines[..., -1:, :] / 2**0.5], -2)
         sines = sines[..., :-1, :]
     return torch.cat([cosines, sines], -2)
 
 
 def _sums(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """``||M||^2`` and ``Tr(M M)`` of ``M = a b^T``, from products of the factors alone."""
+    """``||M||^2`` and ``Tr(M M)`` of ``M = a b^T``, computed from products of the factors."""
     crossed = b.mT @ a
     return ((a.mT @ a) * (b.mT @ b)).sum((-2, -1)), (crossed * crossed.mT).sum((-2, -1))
 
