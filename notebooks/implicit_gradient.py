@@ -14,9 +14,9 @@
 # has the corrected proposition with its proof, and the checks behind two sections of the page [What do the paper's theorems
 # explain?](symmetric_updates.py).
 #
-# **The gradient of $\Wqk$ is exactly such a sum if its coefficients include the softmax. A training step, however, points in another
-# direction than the gradient.** For a head of BERT-base with random weights, the cosine between the step and the gradient is
-# {glue:text}`bert-cos`, where 1 would mean the same direction.
+# **The gradient of $\Wqk$ is exactly such a sum if its coefficients include the softmax. A training step, however, points in a
+# different direction.** For a head of BERT-base with random weights, the cosine between the step and the gradient is only
+# {glue:text}`bert-cos`.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding of the toy Transformers, a multiple of n_heads; in [8, 256]
@@ -207,11 +207,11 @@ one_pair(sentence_gradient(Objective.AUTOREGRESSIVE, seed, d=8))
     printed=r""""Following the gradient of $\mathcal{L}(U)$, the implicit weight update of $W_{qk}^l$ at the $l$-th layer is
     proportional to" "$\sum_i \sum_{j \in C_i} \beta_{ij}^l K_{ij}^{l-1}$".""",
     place="Section 2.2, Proposition 2.2, Eq. 8",
-    holds=r"""With $W_{qk,h}$ held as one parameter, $\partial L / \partial W_{qk,h} = \sum_{i,j} \beta_{ij}^h K_{ij}$ for every
-    head, exactly, where $i$ runs over query positions, $j$ over the positions they attend to, and $\beta$ carries the
-    softmax.""",
+    holds=r"""If $W_{qk,h}$ is treated as one parameter, $\partial L / \partial W_{qk,h} = \sum_{i,j} \beta_{ij}^h K_{ij}$ holds
+    exactly for every head. Here $i$ runs over the query positions, $j$ runs over the positions to which $i$ attends, and
+    $\beta$ includes the softmax.""",
     missing=("one parameter",),
-    remark="A training step on $W_q$ and $W_k$ changes $W_{qk}$ in another direction (Remark S1.6).",
+    remark="A training step on $W_q$ and $W_k$ changes $W_{qk}$ in a different direction (Remark S1.6).",
 )
 def gradient_is_sum_of_rank_one(toy=TOY, n_layers=3, seed=0):
     for objective in TRAINED:
@@ -364,8 +364,8 @@ def every_node(d: int, d_head: int) -> tuple[Tensor, Tensor, Tensor]:
     place="Section S1.3, Remark S1.6, Eq. S40",
     remark="""For a symmetric $G$ with a small trace, the symmetry score of the update is close to the square of this cosine.
     The score is 1 if $W_q = W_k$ or $G = I$. Before the remark, Section S1.3 states that $W_{qk}$ "is implicitly updated with
-    a combination of the weight updates of $W_q$ and $W_k$ having the same form as in Proposition 2.2". This is correct for the
-    form, since each pair adds two matrices of rank 1.""",
+    a combination of the weight updates of $W_q$ and $W_k$ having the same form as in Proposition 2.2". The form is indeed the
+    same, since each pair adds two matrices of rank 1.""",
 )
 def update_is_not_proportional(d=64, draws=60, seed=0):
     generator = torch.Generator().manual_seed(seed)
@@ -409,6 +409,6 @@ show(update_is_not_proportional(d=d_wide, draws=draws, seed=seed))
 # head of BERT-base has a [symmetry score](two_scores.py) of only about {glue:text}`bert-s`. There is an exception: if $\Wq = \Wk$, as
 # in the symmetric initialisation of Section 4.2 of the paper, a symmetric $G$ gives a symmetric step.
 #
-# The next page covers [biases, rotary positions and shared
-# layers](implicit_gradient_details.py#biases-rotary-positions-shared-layers), and [several heads and
+# The next page covers models with [biases, rotary positions or shared
+# layers](implicit_gradient_details.py#biases-rotary-positions-shared-layers), as well as [several heads and the optimiser
 # Adam](implicit_gradient_details.py#several-heads-and-adam).

@@ -18,8 +18,8 @@
 #
 # - The gradient of $\Wqk$ is a sum over pairs of tokens, as the paper states, once its coefficients include the softmax.
 #   {glue:md}`proven:myst`
-# - A training step moves $\Wqk$ in another direction than this gradient, because training changes $W_q$ and $W_k$ rather than
-#   their product. {glue:md}`proven:myst`
+# - A training step does not move $\Wqk$ along this gradient, because training changes $W_q$ and $W_k$ rather than their product.
+#   {glue:md}`proven:myst`
 # - Theorem 2.4 is correct if the two tokens of a pair help equally to predict each other. {glue:md}`proven:myst`
 #   The paper assumes that they do. {glue:md}`correlation:myst` {glue:text}`in-short` {glue:md}`assumption:myst`
 # - Theorem 2.3 does not follow from its premises. {glue:md}`proven:myst`

@@ -145,8 +145,8 @@ def told_correlation(objective: Objective, found: pd.Series) -> str:
     """The correlation of the two coefficients of a pair in untrained models, with what it means."""
     if objective is Objective.AUTOREGRESSIVE:
         return (
-            "With the autoregressive objective, every pair occurs in one order only, so this correlation is exactly 0 in"
-            " every model."
+            "With the autoregressive objective, every pair of a sequence occurs in one order only, so one of its two"
+            " coefficients is always 0."
         )
     value = f"{typeset(f'{found.mean():.3f}')} ± {found.sem():.3f}"
     if abs(found.mean()) < 0.1 + 2 * found.sem():
@@ -212,9 +212,9 @@ def told_in_training(outcome: Outcome, early: dict[str, Estimate], recorded: int
 def in_short(outcome: Outcome) -> str:
     """The same in one sentence."""
     return {
-        Outcome.OPEN: "Whether they do in models that are being trained is not known yet.",
-        Outcome.MET: "Early in the training of small encoders, they do.",
-        Outcome.NOT_MET: "Early in the training of small encoders, the correlation stays below the bound that we had"
-        " fixed beforehand.",
-        Outcome.MIXED: "Early in the training of small encoders, the answer depends on the type of positional encoding.",
+        Outcome.OPEN: "We do not know yet whether the assumption is met during training.",
+        Outcome.MET: "Early in the training of small encoders, the assumption is met by the criterion of our plan.",
+        Outcome.NOT_MET: "Early in the training of small encoders, the assumption is not met by the criterion of our plan.",
+        Outcome.MIXED: "Early in the training of small encoders, whether the assumption is met depends on the type of"
+        " positional encoding.",
     }[outcome]
