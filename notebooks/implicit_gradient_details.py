@@ -477,7 +477,7 @@ show(terms_of_the_step(seed=seed))
 # \end{aligned}
 # $$
 #
-# The first over the root of the second and $\|G\|$ is {eq}`eq-s1-6-alignment`. For $G = G\T$,
+# Dividing the first expectation by $\|G\|$ and by the root of the second gives {eq}`eq-s1-6-alignment`. For $G = G\T$,
 #
 # $$
 # \begin{aligned}

@@ -21,7 +21,7 @@ from attngeo.plot.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house
 from attngeo.plot.typeset import typeset
 
 EXPERIMENT = "why_agreement"
-ARMS = {"table": "learned position embeddings", "rotary": "rotary positions", "none": "no positions"}
+ARMS = {"table": "with learned position embeddings", "rotary": "with rotary positions", "none": "without positions"}
 EARLY, ENOUGH = 50, 0.5  # the step and the bound of the plan
 GRADIENT = "The gradient is a sum over pairs of tokens"
 STEP = "A training step follows the gradient"
@@ -176,13 +176,16 @@ def in_training() -> tuple[Outcome, dict[str, Estimate], int, int]:
     if recorded < len(runs) or len(medians) < len(runs):
         return Outcome.OPEN, {}, recorded, len(runs)
     early = {arm: over_seeds(medians[medians.index.str.startswith(f"{arm}-")]) for arm in ARMS}
+    return outcome_by_plan(early), early, recorded, len(runs)
+
+
+def outcome_by_plan(early: dict[str, Estimate]) -> Outcome:
+    """The outcome of a complete experiment, from the early correlation of each arm."""
     if min(estimate.low for estimate in early.values()) > ENOUGH:
-        outcome = Outcome.MET
-    elif max(estimate.high for estimate in early.values()) < ENOUGH:
-        outcome = Outcome.NOT_MET
-    else:
-        outcome = Outcome.MIXED
-    return outcome, early, recorded, len(runs)
+        return Outcome.MET
+    if max(estimate.high for estimate in early.values()) < ENOUGH:
+        return Outcome.NOT_MET
+    return Outcome.MIXED
 
 
 def told_in_training(outcome: Outcome, early: dict[str, Estimate], recorded: int, planned: int) -> str:
@@ -193,7 +196,7 @@ def told_in_training(outcome: Outcome, early: dict[str, Estimate], recorded: int
             f" position embeddings, with rotary positions and without positions. So far, {recorded} of these runs are"
             " recorded. Our plan allows no conclusion before all of them are complete."
         )
-    values = [f"{with_interval(early[arm], as_score)} with {words}" for arm, words in ARMS.items()]
+    values = [f"{with_interval(early[arm], as_score)} {words}" for arm, words in ARMS.items()]
     measured = (
         f"We measured this correlation in {planned} training runs of small encoders. After {EARLY} steps, its median"
         f" over the layers, averaged over the seeds, is {values[0]}, {values[1]} and {values[2]} (95 % confidence intervals over seeds)."
