@@ -137,10 +137,11 @@ argument_figure(met, chosen, alignment(*BERT))
 #
 # ## In untrained models, two tokens do not help each other equally
 #
-# The paper does not derive the correlation. It assumes that "predicting one token from the other gives similar predictions" (Section
-# S1.4.5). In an untrained model there is no reason for this: $\beta_{ij}$ depends on the error at position $i$ and on the value of
-# token $j$, whereas $\beta_{ji}$ depends on the error at position $j$ and on the value of token $i$. A random value matrix does not
-# relate the two. The following check measures the correlation in both objectives in which pairs occur in both orders.
+# The paper does not derive the correlation. Section S1.4.5 assumes that "predicting one token from the other gives similar
+# predictions". In an untrained model, there is no reason for this. The coefficient $\beta_{ij}$ depends on the error at position $i$
+# and on the value of token $j$, whereas $\beta_{ji}$ depends on the error at position $j$ and on the value of token $i$. A random value
+# matrix does not relate the two. In the following check, we measure the correlation for both objectives under which a pair occurs in
+# both orders.
 
 # %%
 ASSUMED = """"[W]e assume that predicting the $i$-th token from the $j$-th token is correlated to predicting the $j$-th token
