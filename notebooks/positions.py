@@ -7,11 +7,15 @@
 # ---
 
 # %% [markdown]
-# # Small encoders become symmetric with learned positions, and not with rotary ones
+# # Details: Types of positional encoding
 #
-# Many encoders add to every token a learned embedding of its position: one row for each position of a *table*, in short.
-# $W_{qk} = W_q W_k^\top$ then also compares positions. We trained small encoders with such a table, and the same encoders with
-# *rotary* positions, which rotate queries and keys by an angle that depends on the position.
+# The page [Why?](why.py) shows that small encoders become symmetric with learned position embeddings, and hardly with rotary positions.
+# This page has the experiments behind it: how we planned them, how the runs were made, what every plan found, and what the same
+# question looks like in released models.
+#
+# In short, we say that a model has a *table* if it adds a learned embedding of the position to every token, one row of the table for
+# each position. Its query-key matrix $W_{qk} = W_q W_k^\top$ then also compares positions. A model with *rotary* positions rotates
+# queries and keys by an angle that depends on the position.
 
 # %% tags=["remove-cell"]
 from dataclasses import replace
@@ -113,22 +117,21 @@ glue("undated", told.COUNTS[len(positions.UNDATED)].capitalize())
 
 # %% tags=["remove-input"]
 Markdown(
-    f"**{told.headline(experiments)}** In trained models positions are not the whole reason: BERT is symmetric outside the"
-    f" directions of positions, too.\n\n{told.outcomes(experiments)}"
+    f"**{told.headline(experiments)}** {told.outcomes(experiments)} In released models, position embeddings are not the whole"
+    " reason for symmetry, because BERT is also symmetric outside the directions of its position embeddings."
 )
 
 # %% [markdown]
 # ## What we changed
 #
-# Our first setting is a model of {glue:text}`runs-layers` layers of width {glue:text}`runs-d_model` that reads single
-# characters. Encoders fill in characters that are hidden, and decoders predict the next character. We change the type of
-# positional encoding and the objective, and nothing else in the settings. In other experiments, the models read word pieces,
-# or are wider.
+# In our first setting, a model has {glue:text}`runs-layers` layers of width {glue:text}`runs-d_model` and reads single characters.
+# Encoders fill in characters that are hidden, and decoders predict the next character. We change the type of positional encoding and
+# the objective, and leave all other settings as they are. In other experiments, the models read word pieces, or are wider.
 #
-# Why would a table make a difference? An encoder that predicts a hidden token reads the positions to its left and those to its
-# right. On average over texts, position $i$ then gains as much from position $j$ as $j$ gains from $i$, so the part of the
-# update of $W_{qk}$ that compares positions is symmetric. We [prove this](positions_theory.py) under conditions, for one layer
-# at the start of training. Whether it is what happens in trained models is [open](#what-is-left-unexplained).
+# Why would a table make a difference? An encoder that predicts a hidden token reads the positions on its left and those on its right.
+# On average over texts, position $i$ then gains as much from position $j$ as $j$ gains from $i$, so that the part of the update of
+# $W_{qk}$ that compares positions is symmetric. We [prove this](positions_theory.py) under conditions, for one layer at the start of
+# training. Whether the same happens in trained models is [open](#what-is-left-unexplained).
 
 # %% tags=["remove-input"]
 positions.symmetry_by_arm(experiments, compared.unlike(experiments))
@@ -137,22 +140,22 @@ positions.symmetry_by_arm(experiments, compared.unlike(experiments))
 table(
     compared.made_table(experiments),
     name="tab-positions-made",
-    caption="Precision, processor and version of the code (commit) with which the runs of the figure were made. Runs of one "
-    "row differ in their seeds, their positions and their objective.",
+    caption="Precision, processor and version of the code (commit) of the runs in the figure. Runs in the same row differ in their "
+    "seeds, their positional encoding and their objective.",
     folded="How the runs were made",
 )
 
 # %% [markdown]
-# With rotary positions, the objectives change places: the decoders of characters score {glue:text}`s-rotary-decoder` and the
-# encoders {glue:text}`s-rotary` in our first setting. So in these models the type of positional encoding determines whether
-# encoders or decoders are the more symmetric ones. The same holds of the [directionality $d$](two_scores.py), which no plan
-# judges: encoder minus decoder, $d$ differs by {glue:text}`d-table` with a table in the {glue:text}`d-plans` experiments on
-# characters. This is the direction that the paper reports. With rotary positions the differences are
-# {glue:text}`d-rotary`, and {glue:text}`d-rotary-told` of these {glue:text}`d-plans` intervals exclude 0.
+# With rotary positions, the order of encoders and decoders is reversed. In our first setting, the decoders score
+# {glue:text}`s-rotary-decoder` and the encoders score {glue:text}`s-rotary`. So in these models the type of positional encoding
+# determines whether encoders or decoders are more symmetric. The same is true of the [directionality score $d$](two_scores.py), which
+# no plan judges. In the {glue:text}`d-plans` experiments on characters with a table, $d$ of encoders minus $d$ of decoders is
+# {glue:text}`d-table`, and the paper reports the same sign. With rotary positions the differences are {glue:text}`d-rotary`, and
+# {glue:text}`d-rotary-told` of these {glue:text}`d-plans` intervals exclude 0.
 #
-# Press *Play* to watch four such models train from the same weights, and switch from a table to rotary positions. With a
-# table, the $W_{qk}$ of the encoder becomes its own mirror image at the diagonal, and so does the part of it that compares
-# positions. These are first layers of single runs; {numref}`fig-positions-arms` has medians over layers.
+# Press *Play* to watch four such models train from the same weights, and switch from a table to rotary positions. With a table, the
+# $W_{qk}$ of the encoder becomes its own mirror image at the diagonal, and the part of $W_{qk}$ that compares positions does so, too.
+# The pictures show the first layers of single runs. {numref}`fig-positions-arms` shows medians over layers.
 
 # %% tags=["remove-input"]
 pictured()
@@ -160,11 +163,11 @@ pictured()
 # %% [markdown]
 # ## What we planned, and what we found
 #
-# We wrote each plan after single pilot runs and before the runs that count. A plan requires two things. Encoders with a table
-# must exceed encoders with rotary positions by more than {glue:text}`runs-enough` in $s$. And the lead of encoders over decoders
-# must be larger with a table than with rotary positions. Both conditions are on the lower ends of 95 % intervals (Student) over
-# seeds, which the code below computes. A plan whose first interval lies above 0 without meeting both conditions found *less
-# than it asked*, and a plan whose encoders with a table learn nothing is *undecided*.
+# We wrote each plan after single pilot runs and before the runs that count. A plan requires two things. First, the symmetry score $s$ of
+# encoders with a table must exceed that of encoders with rotary positions by more than {glue:text}`runs-enough`. Second, the difference
+# between encoders and decoders must be larger with a table than with rotary positions. Both conditions must be met by the lower ends of
+# 95 % intervals (Student) over seeds, which the code below computes. If the first interval lies above 0 but the two conditions are not
+# both met, the experiment found *less than its plan asked*. If the encoders with a table do not learn, the experiment is *undecided*.
 
 
 # %%
@@ -225,7 +228,12 @@ def as_planned(name: str):
     return {"verdict": experiment.outcome.verdict, "remark": told.remark(experiment)}
 
 
-@claim("Section 4.1", "(positions, characters)", "a table of positions makes encoders symmetric: first plan", ours=True)
+@claim(
+    "Section 4.1",
+    "(positions, characters)",
+    "learned position embeddings make encoders symmetric: characters, first plan",
+    ours=True,
+)
 def first_plan():
     return (yield from as_planned("positions_characters"))
 
@@ -234,7 +242,12 @@ show(first_plan(), unfolded=True)
 
 
 # %%
-@claim("Section 4.1", "(positions, new seeds)", "a table makes encoders symmetric: characters, new seeds", ours=True)
+@claim(
+    "Section 4.1",
+    "(positions, new seeds)",
+    "learned position embeddings make encoders symmetric: characters, new seeds",
+    ours=True,
+)
 def plan_with_new_seeds():
     return (yield from as_planned("positions_characters_new_seeds"))
 
@@ -243,7 +256,12 @@ show(plan_with_new_seeds())
 
 
 # %%
-@claim("Section 4.1", "(positions, third time)", "a table makes encoders symmetric: characters, third plan", ours=True)
+@claim(
+    "Section 4.1",
+    "(positions, third time)",
+    "learned position embeddings make encoders symmetric: characters, third plan",
+    ours=True,
+)
 def third_plan():
     return (yield from as_planned("positions_characters_third"))
 
@@ -252,7 +270,12 @@ show(third_plan())
 
 
 # %%
-@claim("Section 4.1", "(positions, word pieces)", "a table makes encoders symmetric: word pieces", ours=True)
+@claim(
+    "Section 4.1",
+    "(positions, word pieces)",
+    "learned position embeddings make encoders symmetric: word pieces",
+    ours=True,
+)
 def plan_of_word_pieces():
     return (yield from as_planned("positions_pieces"))
 
@@ -261,7 +284,12 @@ show(plan_of_word_pieces())
 
 
 # %%
-@claim("Section 4.1", "(positions, longer)", "a table makes encoders symmetric: word pieces, longer runs", ours=True)
+@claim(
+    "Section 4.1",
+    "(positions, longer)",
+    "learned position embeddings make encoders symmetric: word pieces, longer runs",
+    ours=True,
+)
 def plan_of_longer_runs():
     return (yield from as_planned("positions_pieces_longer"))
 
@@ -271,7 +299,10 @@ show(plan_of_longer_runs())
 
 # %%
 @claim(
-    "Section 4.1", "(positions, width 256)", "a table makes encoders symmetric: the paper's four-layer shape", ours=True
+    "Section 4.1",
+    "(positions, width 256)",
+    "learned position embeddings make encoders symmetric: the paper's four-layer shape",
+    ours=True,
 )
 def plan_of_the_papers_shape():
     return (yield from as_planned("positions_mini"))
@@ -283,7 +314,8 @@ show(plan_of_the_papers_shape())
 table(
     positions.plan_table(experiments),
     name="tab-positions-plan",
-    caption="The two differences that decide a plan, with Student's intervals over seeds, and the outcome by the plan.",
+    caption="The two differences that decide a plan, with 95 % intervals (Student) over seeds, and the outcome in the words of the "
+    "plan.",
     folded="The outcomes of all plans in one table",
 )
 
@@ -291,29 +323,28 @@ table(
 Markdown(told.of_the_papers_shape())
 
 # %% [markdown]
-# **Word pieces.** The first runs on word pieces were too short to tell. Encoders with a table learned next to nothing: their
-# held-out loss stayed at {glue:text}`pieces-table` nats, the level of a model that knows little more than how frequent each
-# piece is. With {glue:text}`longer-times` times as many steps the encoders with a table learn, and become symmetric, but less
-# than the plan asked for. *Position space*, the [leading directions of the table](#in-trained-models), has only
-# {glue:text}`longer-dimensions` dimensions in these encoders. Outside of it their $s$ is {glue:text}`longer-outside`. In the first
-# layer, position space holds no more than {glue:text}`longer-share-least` to {glue:text}`longer-share-most` of the squared norm of
-# $W_{qk}$; in each of the other layers it holds at least {glue:text}`longer-share-others`. So the symmetry sits in positions in all
-# layers but the first.
+# **Word pieces.** The first runs on word pieces were too short to give an answer. The encoders with a table learned next to nothing: their
+# held-out loss stayed at {glue:text}`pieces-table` nats, the level of a model that knows little more than how frequent each word piece
+# is. With {glue:text}`longer-times` times as many steps, the encoders with a table learn and become symmetric, but less than the plan
+# asked for. *Position space*, the [leading directions of the table](#in-trained-models), has only {glue:text}`longer-dimensions`
+# dimensions in these encoders. Outside position space, their symmetry score is {glue:text}`longer-outside`. Position space contains
+# between {glue:text}`longer-share-least` and {glue:text}`longer-share-most` of the squared norm of $W_{qk}$ in the first layer, and at
+# least {glue:text}`longer-share-others` in each of the other layers. So in all layers but the first, the symmetry comes from positions.
 #
-# **Symmetry is not what makes these encoders good.** On word pieces, the encoders with rotary positions reach a loss of
-# {glue:text}`longer-rotary` nats and those with a table {glue:text}`longer-table`, so the plans' comparison is between models that
-# have learned different amounts. The plans also ask for a comparison at equal loss: the $s$ of an encoder with a table when it
-# reaches the final loss of the encoder with rotary positions. No encoder with a table ever reaches that loss, so this number does
-# not exist. The reverse comparison, which was not planned, does exist ({numref}`tab-positions-equal-loss`). When encoders with
-# rotary positions pass the final loss of those with a table, their $s$ is at most {glue:text}`equal-loss-most`. So they are not
-# less symmetric because they are further in their training.
+# **Symmetry is not what makes these encoders good.** On word pieces, encoders with rotary positions reach a loss of
+# {glue:text}`longer-rotary` nats and encoders with a table reach {glue:text}`longer-table` nats. The plans therefore compare models that
+# have learned different amounts. The plans also ask for a comparison at equal loss, namely for the $s$ of an encoder with a table at
+# the moment when it reaches the final loss of the encoder with rotary positions. No encoder with a table ever reaches that loss, so this
+# number does not exist. The reverse comparison exists but was not planned ({numref}`tab-positions-equal-loss`). When encoders with
+# rotary positions pass the final loss of encoders with a table, their $s$ is at most {glue:text}`equal-loss-most`. So encoders with
+# rotary positions are not less symmetric because they have been trained further.
 
 # %% tags=["remove-input"]
 table(
     compared.equal_loss_table(experiments),
     name="tab-positions-equal-loss",
-    caption="Final held-out loss of encoders in nats, and the mean $s$ of each kind of encoder at the first record at which "
-    "it has reached the final loss of the other kind with the same seed.",
+    caption="Final held-out loss of encoders in nats, and the mean $s$ of each kind of encoder when it first reaches the final loss "
+    "of the other kind with the same seed.",
     formats={"loss, table": ".2f", "loss, rotary": ".2f"},
     folded="Symmetry at equal loss",
 )
@@ -322,8 +353,8 @@ table(
 table(
     compared.directionality_table(experiments),
     name="tab-positions-directions",
-    caption="Directionality of encoders minus that of decoders after training, with Student's intervals over seeds. No plan "
-    "is judged by it.",
+    caption="Directionality score of encoders minus that of decoders after training, with 95 % intervals (Student) over seeds. No "
+    "plan judges this difference.",
     folded="Directionality of encoders and decoders",
 )
 
@@ -332,8 +363,8 @@ measures = positions.second_measures(first)
 table(
     measures,
     name="tab-positions-second",
-    caption="What the first plan measures beside it; none of this decides. Means over seeds of medians over layers or heads. "
-    "Where there is a table: share of the squared norm in position space, and $s$ inside and outside it.",
+    caption="Further measures of the first plan, which decide nothing: means over seeds of medians over layers or heads. For "
+    "models with a table: the share of the squared norm of $W_{qk}$ in position space, and $s$ inside and outside position space.",
     formats={c: ".2f" for c in measures.columns[2:]},
     folded="Directionality, single heads, loss, and position space",
 )
@@ -341,28 +372,29 @@ table(
 # %% [markdown]
 # ## Without a table, the scores of positions are no longer in $W_{qk}$
 #
-# In the first experiment we also trained encoders that take positions by a learned bias for each offset, and encoders without
-# positions. Neither becomes symmetric: $s$ is {glue:text}`s-bias` with a bias and {glue:text}`s-none` without positions. An encoder
-# without positions also learns little: it ends at {glue:text}`loss-none` nats. Decoders score {glue:text}`s-bias-decoder` with a bias
-# and {glue:text}`s-none-decoder` without positions.
+# In the first experiment we also trained encoders with a learned bias for each offset, and encoders without any positional encoding.
+# Neither kind becomes symmetric: $s$ is {glue:text}`s-bias` with a bias and {glue:text}`s-none` without positional encoding. An encoder
+# without positional encoding also learns little, and ends at a loss of {glue:text}`loss-none` nats. Decoders score
+# {glue:text}`s-bias-decoder` with a bias and {glue:text}`s-none-decoder` without positional encoding.
 #
-# This does not say that the *attention* of these encoders is less symmetric. A layer with rotary positions does not score two
-# positions with $W_{qk}$. By {eq}`eq-rotary` it scores them with $W_q R_{j-i} W_k^\top$, another matrix for each offset $j - i$,
-# and a layer with a bias adds a number for each offset. Both can treat left and right alike while $W_{qk}$ is not symmetric,
-# because $s$ does not see a rotation or a bias ({prf:ref}`prop-rotary` says when the scores of all tokens are symmetric). So a
-# learned table may only put into $W_{qk}$ what other encoders have elsewhere. Whether the mean scores of two positions are as
-# symmetric in encoders with rotary positions or with a bias as in encoders with a table has not been measured here.
+# This does not mean that the *attention* of these encoders is less symmetric. A layer with rotary positions does not score two
+# positions with $W_{qk}$. By {eq}`eq-rotary`, it scores them with $W_q R_{j-i} W_k^\top$, which is another matrix for each offset
+# $j - i$, and a layer with a bias adds a number for each offset. Both can treat left and right alike while $W_{qk}$ is not symmetric,
+# because $s$ takes neither the rotation nor the bias into account ({prf:ref}`prop-rotary` says when the scores of all tokens are
+# symmetric). So a table may only put into $W_{qk}$ what other encoders have elsewhere. The page
+# [Why?](why.py#the-strongest-objection-with-rotary-positions-the-symmetry-score-misses-part-of-attention) shows what we have
+# measured about this objection.
 
 
 # %%
 @claim(
     "Section 4.1",
     "(no table)",
-    "the $W_{qk}$ of these small encoders does not become symmetric without a table of positions",
+    "the $W_{qk}$ of these small encoders does not become symmetric without learned position embeddings",
     Verdict.HOLDS,
-    remark="""This is about $W_{qk}$, which is not all that a layer with rotary positions or a bias scores two positions with.
-    The runs with a bias and without positions were made later than those with a table, with other versions of the code and
-    most of them in another precision; the plan asked for one version of the code.""",
+    remark="""This is a statement about $W_{qk}$. A layer with rotary positions or a bias does not score two positions with $W_{qk}$
+    alone. The runs with a bias and without positional encoding were made later than those with a table, with other versions of
+    the code and most of them in another precision, although the plan asked for one version of the code.""",
     ours=True,
 )
 def without_a_table():
@@ -377,28 +409,30 @@ def without_a_table():
 show(without_a_table())
 
 # %% [markdown]
-# :::{admonition} How sure is this
-# - The finding is about $W_{qk}$. Encoders with rotary positions may be as symmetric in their rotation, where $s$ does not look.
-# - The models are small. Rotary positions may change more than symmetry, such as how fast a model learns; at equal loss the
-#   difference in $s$ remains.
+# :::{admonition} How sure is this?
+# - The finding is about $W_{qk}$. Encoders with rotary positions may compare positions just as symmetrically by their rotation, which $s$
+#   does not see.
+# - The models are small. Rotary positions may change more than symmetry, for example how fast a model learns. At equal loss, however,
+#   the difference in $s$ remains.
 # - The first {glue:text}`first-seeds` encoders with a table have a higher $s$ ({glue:text}`first-mean` on average) than the
-#   {glue:text}`later-seeds` of the same setting in later planned experiments ({glue:text}`later-mean`, p =
-#   {glue:text}`later-p`), so they are not a sample of the same thing. A part of this goes with the processor: we have
-#   {glue:text}`alike-seeds` other seeds of this setting on the processor of the first plan, with a mean of {glue:text}`alike-mean`, and
-#   {glue:text}`unlike-seeds` on another processor, with a mean of {glue:text}`unlike-mean` (p = {glue:text}`processor-p`, not planned).
-#   The rest is unexplained, and the code of the first plan is lost. Take the range over the plans as the result.
+#   {glue:text}`later-seeds` encoders of the same setting in later planned experiments ({glue:text}`later-mean`, p =
+#   {glue:text}`later-p`), so the two groups are not samples of the same population. The processor explains a part of this difference.
+#   Apart from the first plan, we have {glue:text}`alike-seeds` seeds of this setting on the processor of the first plan, with a mean of
+#   {glue:text}`alike-mean`, and {glue:text}`unlike-seeds` seeds on another processor, with a mean of {glue:text}`unlike-mean` (p =
+#   {glue:text}`processor-p`, not planned). The rest of the difference is unexplained, and the code of the first plan is lost. We
+#   therefore give the range over the plans as the result.
 # - {glue:text}`undated` plans of these runs enter the history of the repository in the same commit as their runs, because the
-#   earlier history was lost: those on characters with the first and with new seeds, the first on word pieces, and the one on
-#   values. No reader can check that they were written first. The third plan on characters and the plan of the longer runs on
-#   word pieces stand in the history before their runs. Both have three seeds.
+#   earlier history was lost. These are the first plan on characters, the plan with new seeds, the first plan on word pieces, and the
+#   plan on values. No reader can check that they were written before their runs. The third plan on characters and the plan of the longer
+#   runs on word pieces stand in the history before their runs, and both have three seeds.
 # :::
 
 # %% tags=["remove-input"]
 table(
     compared.same_setting_table(same),
     name="tab-positions-same-setting",
-    caption="All recorded encoders with the settings of the first experiment and a table: mean $s$ after training, and with "
-    "what they were made. Experiments of one seed are illustrations.",
+    caption="All recorded encoders with a table in the setting of the first experiment: mean $s$ after training, precision, processor "
+    "and version of the code. Experiments with one seed are illustrations.",
     formats={"mean s": ".2f"},
     folded="Encoders with a table in the first setting, by experiment",
 )
@@ -406,9 +440,9 @@ table(
 # %% [markdown]
 # ## In trained models
 #
-# Take the rows of a model's position table, less their mean. The leading directions that hold 90 % of their variance are its
-# *position space*, with projector $P$. Then $PMP$ is what $M = W_{qk}$ does inside it, $(1 - P) M (1 - P)$ what it does
-# outside.
+# Take the rows of the table of a released model and subtract their mean. The fewest leading directions that contain 90 % of the variance
+# of these rows are the *position space* of the model, with projector $P$. Then $PMP$ is what $M = W_{qk}$ does inside position space, and
+# $(1 - P) M (1 - P)$ is what it does outside.
 
 # %% tags=["remove-cell"]
 rows = positions.splits()
@@ -437,26 +471,26 @@ for name, model in (("deit", "deit-tiny-patch16-224"), ("vit", "ViT base retinop
 table(
     positions.splits_table(rows),
     name="tab-positions-splits",
-    caption="Medians over layers: share of the squared norm of $W_{qk}$ inside position space, what a random space of that "
-    "dimension would hold, and $s$ inside, outside and of the layer. Whisper's table is a formula, the others are learned. "
-    "Where the share is small, as in GPT-2, $s$ inside says nothing of the layer.",
+    caption="Released models, medians over layers: the share of the squared norm of $W_{qk}$ inside position space, the share inside a "
+    "random space of the same dimension, and $s$ inside, outside and of the whole layer. The table of Whisper is a formula, and the "
+    "other tables are learned. Where the share is small, as in GPT-2, $s$ inside position space says nothing about the layer.",
     formats={"s inside": ".2f", "s outside": ".2f", "s": ".2f"},
 )
 
 # %% [markdown]
-# **BERT** (`bert-base-uncased`, fine-tuned on reports of radiology, so that its table of positions was learned on Wikipedia and
-# books). The layers have an $s$ from {glue:text}`bert-layer-least` to {glue:text}`bert-layer-most`. Outside position
-# space all lie between {glue:text}`bert-least` and {glue:text}`bert-most`. The outlier is layer
-# {glue:text}`skew-layer`, whose position part is skew. Position space holds {glue:text}`skew-share` of it, with $s$ =
-# {glue:text}`skew-inside`. Outside it that layer is like the others ({glue:text}`skew-outside`).
+# **BERT** (`bert-base-uncased`, fine-tuned on reports of radiology; its table of positions was learned on Wikipedia and books). The
+# scores of its layers range from {glue:text}`bert-layer-least` to {glue:text}`bert-layer-most`. Outside position space, however, all
+# layers score between {glue:text}`bert-least` and {glue:text}`bert-most`. The outlier is layer {glue:text}`skew-layer`, whose position
+# part is skew-symmetric. Position space contains {glue:text}`skew-share` of the squared norm of this layer, with $s$ =
+# {glue:text}`skew-inside`. Outside position space, this layer is like the others ({glue:text}`skew-outside`).
 #
-# **GPT-2.** In the first layer, too, the position part is skew: $s$ is {glue:text}`gpt2-inside` inside and
-# {glue:text}`gpt2-outside` outside. Later layers hold at most {glue:text}`gpt2-later` of their squared norm in position
-# space.
+# **GPT-2.** In the first layer of GPT-2, the position part is skew-symmetric, too: $s$ is {glue:text}`gpt2-inside` inside position space
+# and {glue:text}`gpt2-outside` outside. Each later layer has at most {glue:text}`gpt2-later` of its squared norm in position space.
 #
-# **Sound and images.** In {glue:text}`whisper-near` of the {glue:text}`whisper-layers` layers of Whisper's encoder the share
-# is less than a fifth above chance. DeiT and ViT stay symmetric outside position space: {glue:text}`deit-outside` and
-# {glue:text}`vit-outside` in their median layers. Whole layers have {glue:text}`deit-layer` and {glue:text}`vit-layer`.
+# **Sound and images.** In {glue:text}`whisper-near` of the {glue:text}`whisper-layers` layers of Whisper's encoder, the share in position
+# space exceeds that of a random space by less than a fifth. DeiT and ViT stay symmetric outside position space. In their median layers,
+# $s$ is {glue:text}`deit-outside` and {glue:text}`vit-outside` outside position space, and {glue:text}`deit-layer` and
+# {glue:text}`vit-layer` in the whole layer.
 
 # %% tags=["remove-cell"]
 at = bert["inside"] < 0
@@ -470,11 +504,11 @@ for model in ("deit-tiny-patch16-224", "ViT base retinopathy"):
     assert layers[model]["outside"].median() > 0.75 * layers[model]["symmetry"].median()
 
 # %% [markdown]
-# A split says where the symmetry lies, not what made it. Tokens may use the directions of position space. Positions may use
-# others than these in the layers above the first, because position space is that of the embedding table. And all these models
-# have a table: none of them is a comparison with a model of the same kind without one.
+# Such a split says where the symmetry lies, and not what caused it. Tokens may use the directions of position space. In the layers above
+# the first, positions may use other directions, because position space is computed from the embedding table. And all these models have a
+# table, so none of them can be compared with a model of the same kind that has none.
 #
-# ## Released scores, by kind of positions
+# ## Released scores, by type of positional encoding
 
 # %% tags=["remove-cell"]
 results = released_results()
@@ -497,14 +531,14 @@ glue("modernbert", modern["s"], ".2f")
 symmetry_by_positions(results)
 
 # %% [markdown]
-# Among the scores that the paper's authors released, encoder families with absolute positions have a higher $s$
-# ({glue:text}`released-encoders`, p = {glue:text}`released-encoders-p`). That p is as small as so few families allow. In
-# decoders no difference is shown (p = {glue:text}`released-decoders-p`). The test is exact but not confirmatory: medians had
-# been looked at before it was written down.
+# Among the scores that the paper's authors released, families of encoders with absolute positions have a higher $s$ than the other
+# families of encoders (difference {glue:text}`released-encoders`, p = {glue:text}`released-encoders-p`). With so few families, the p-value
+# cannot be smaller. For decoders, no difference is shown (p = {glue:text}`released-decoders-p`). The test is exact, but we had looked at
+# the medians before we wrote it down, so it confirms nothing.
 #
-# Two families say that positions are not all. T5 has a bias outside $W_{qk}$, and its encoders still have $s$ =
-# {glue:text}`t5`. ModernBERT is rotary and has {glue:text}`modernbert`, by an extraction with a known defect, and so has no
-# part in the test.
+# Two families show that positional encoding is not the only reason for symmetry. T5 has a bias outside $W_{qk}$, and its encoders still
+# score {glue:text}`t5`. ModernBERT has rotary positions and scores {glue:text}`modernbert`. Its matrices were extracted with a known
+# defect, so it has no part in the test.
 
 # %% tags=["remove-cell"]
 pairs = families(mirrors(evidence().pairs), MIRRORS).query("attention == 'bidirectional'")
@@ -518,27 +552,31 @@ glue("mirror-p", p_nearer, ".2f")
 # %% [markdown]
 # ## What is left unexplained
 #
-# - Whether heads mirror each other, one looking left and another right. In the median family of encoders pairs near each other's
-#   transpose bring {glue:text}`mirror-share` of what [the sum of heads](heads_or_sum.py) adds to $s$. But only pairs that raise
-#   $s$ are chosen, and by all pairs it is not shown (p = {glue:text}`mirror-p`).
-# - What is symmetric outside position space, as in BERT, DeiT and ViT, and what makes T5's encoders symmetric without a table.
-# - Why the position part is symmetric in most layers of encoders, and skew in a few. [What can be
-#   proven](positions_theory.py) starts from a $W_{qk}$ of zero. An intervention on what a model reads out of a position is
+# - **Do heads mirror each other, one looking left and another looking right?** In the median family of encoders, pairs of heads that are
+#   close to each other's transpose contribute {glue:text}`mirror-share` of what [the sum of heads](heads_or_sum.py) adds to $s$. But these
+#   pairs were chosen because they raise $s$. Over all pairs, no such tendency is shown (p = {glue:text}`mirror-p`).
+# - **What is symmetric outside position space,** as in BERT, DeiT and ViT, and what makes the encoders of T5 symmetric without a table?
+# - **Why is the position part symmetric in most layers of encoders, and skew-symmetric in a few?** [What we can
+#   prove](positions_theory.py) starts from $W_{qk} = 0$. An intervention on what a model reads out of a position is
 #   [undecided](positions_theory.py#a-read-out-from-one-side), because its models learned too little.
-# - Whether symmetric values matter. In a planned experiment we froze the value and output maps. None of the
+# - **Do symmetric values matter?** In a planned experiment we froze the value and output maps. None of the
 #   {glue:text}`frozen-runs` encoders left the plateau of its loss ({glue:text}`frozen-loss` nats or more), and their $s$ is at most
-#   {glue:text}`frozen-most`. By the plan's rule, symmetric values do not matter, but models that have learned so little cannot
-#   tell. Single pilot runs of the same shape, which the plan names, had scored {glue:text}`frozen-pilots` with frozen values. We
-#   do not know why the planned runs came out so differently: neither the code nor the length of the pilots was recorded.
-# - Whether the mean scores of two positions are symmetric in encoders without a table.
-# - Whether larger models and longer training give what these runs give.
+#   {glue:text}`frozen-most`. By the rule of the plan, symmetric values do not matter, but models that have learned so little cannot answer
+#   the question. Single pilot runs of the same shape, which the plan names, had scored {glue:text}`frozen-pilots` with frozen values. We
+#   do not know why the planned runs gave such different scores, because neither the code nor the length of the pilot runs was recorded.
+# - **Do larger models and longer training give the same results?**
 #
-# That position embeddings act much like a function of the offset was seen before {cite}`wennberg2021`, and so was that
-# positions and words do better apart {cite}`ke2021`. A proximity of places that is the same both ways was measured in BERT,
-# and found to help its tasks no further {cite}`wang2021`. None of these looks at the symmetry of $W_{qk}$.
+# Several of these questions have been studied without $W_{qk}$. Position embeddings act much like a function of the offset
+# {cite}`wennberg2021`, and models do better if positions and words are kept apart {cite}`ke2021`. Locality and symmetry are common
+# properties of the positional encodings of BERT-style models {cite}`chen2023`. Their symmetry was measured in BERT and was found to help
+# its tasks no further {cite}`wang2021`, whereas {cite:t}`chen2023` report that it is closely correlated with performance. Making attention
+# itself symmetric was reported to halve the number of steps that BERT-like models need {cite}`courtois2024`, which we have not tested. As
+# far as we know, no earlier work measures how the symmetry of $W_{qk}$ depends on the type of positional encoding.
 #
 # ## What it means for you
 #
-# - Compare symmetry scores within one kind of positions: in these runs the kind alone changed $s$.
-# - Split a score before you read it: `attngeo score MODEL --positions` gives $s$ inside and outside position space.
-# - Look outside position space before you call a layer asymmetric. BERT's layer {glue:text}`skew-layer` is skew only inside it.
+# - Compare the symmetry scores of two models only if both encode positions in the same way, because in these runs the type of positional
+#   encoding alone changed $s$.
+# - Split a score before you interpret it: `attngeo score MODEL --positions` gives $s$ inside and outside position space.
+# - Look outside position space before you call a layer asymmetric. Layer {glue:text}`skew-layer` of BERT is skew-symmetric only inside
+#   position space.

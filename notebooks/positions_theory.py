@@ -7,19 +7,19 @@
 # ---
 
 # %% [markdown]
-# # The theorem on positions: a window on both sides makes the position part symmetric
+# # Details: A window on both sides makes the position part symmetric
 #
-# Why is the part of $W_{qk}$ that reads positions so symmetric in encoders? For one layer, at the start of masked training,
-# there is a proof. Up to a term from the borders of a block, one of two symmetries is enough: of how tokens follow each
-# other, or of what the model *reads out* of an attended token. A window on both sides teaches a symmetric read-out, whatever
-# the text.
+# Why is the part of $W_{qk}$ that compares positions so symmetric in [small encoders with learned position embeddings](why.py)? For one
+# layer, at the start of masked training, we can prove it. Up to a term from the two ends of the sequence, one of two symmetries is
+# enough. Either the text is reversible, which means that pairs of tokens are equally frequent in both orders, or what the model *reads
+# out* of an attended token is symmetric. A window on both sides teaches a symmetric read-out, whatever the text.
 #
 # :::{admonition} How sure is this
-# The theorems are about one layer, to leading order, at the start. The last holds with tied weights at
-# the first step, and at the best read-out, not in between. Nothing here is proven of trained deep models. In planned runs of
-# small models [the even read-out comes first](#in-training-the-read-out-comes-first), as the theorem predicts. Whether the
-# symmetry depends on it is open: an [intervention](#a-read-out-from-one-side) could not tell, because its models learned too
-# little.
+# The theorems are about one layer at the start of training, and they hold to leading order. The last theorem assumes tied weights and is
+# about the first step and about the best read-out, but not about the steps in between. We prove nothing about trained deep models. In
+# planned runs of small models, [the even read-out comes first](#in-training-the-read-out-comes-first), as the theorem predicts. Whether
+# the symmetry depends on this read-out is open: an [intervention](#a-read-out-from-one-side) could not answer the question, because its
+# models learned too little.
 # :::
 
 # %% tags=["parameters", "remove-input"]
@@ -39,6 +39,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import cross_entropy, one_hot
 
+from chapters.positions_theory.read_outs import at_the_end, evenness_before, left_less_both, read_outs
 from attngeo.experiments.runs.plateaus import PLATEAU_OF_CHARACTERS
 from livingpaper.display.page import glue, show
 from attngeo.plot.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
@@ -47,7 +48,7 @@ from livingpaper.claims.claim import Verdict, claim, compare, exact
 from attngeo.files.checkout import data
 from attngeo.gradients.token_counts import MarkovChain, kernel
 from attngeo.gradients.rank_one import relative_error
-from attngeo.experiments.runs.estimates import Estimate, over_seeds
+from attngeo.experiments.runs.estimates import over_seeds
 from attngeo.experiments.runs.numbers_in_words import as_score, with_interval
 
 VOCAB = 3  # tokens, and
@@ -155,27 +156,27 @@ def between(of: Layer, n_hidden: int) -> Float[Tensor, "wide wide"]:
 # %% [markdown]
 # ## The setting
 #
-# - One attention layer of {prf:ref}`def-s1-1` with a residual connection. It has no layer normalisation, no feed-forward layer
-#   and no biases in attention.
-# - Its input is $x_i = u_i + p_i$: the embedding of a token, or the mask's, plus a position. $W_{qk} = 0$, so attention is
-#   uniform over what a position sees. $\lambda$ is the factor on its scores.
-# - Logits are $b + U(x_i + \sum_j \alpha_{ij} V x_j)$. The bias is $b = \log \pi$: the token frequencies are known, and every
-#   token occurs. All else in the logits is small; only the leading order is kept.
-# - Blocks of $N \ge 2$ tokens of a stationary text, with $K_m(a, b) = \Pr[t_i = a, t_{i+m} = b] - \pi_a \pi_b$. So
-#   $K_{-m} = K_m^\top$. The loss is the sum over what is predicted.
-# - Masked training: $n$ of $N$ positions, every choice equally likely and independent of the text, hold one embedding $e_*$
-#   and are predicted. $\kappa = n(N-n)/(N(N-1))$ is how often $i$ is hidden and $j$ is not.
-# - Causal training: position $i$ sees $j \le i$, itself included, and predicts token $i + 1$.
-# - The *read-out* is $A = U V E^\top$, tokens by tokens, $E$ the token embeddings. Its *kernel* is
-#   $\gamma(m) = \sum_{ab} A_{ab} K_m(a, b)$. Output weights need not be tied.
+# - The model has one attention layer ({prf:ref}`def-s1-1`) with a residual connection. It has no layer normalisation, no feed-forward
+#   layer and no biases in attention.
+# - Its input is $x_i = u_i + p_i$, the embedding of a token or of the mask, plus the embedding of a position. We take $W_{qk} = 0$, so
+#   that attention is uniform over the positions that a position sees. $\lambda$ is the factor on the attention scores.
+# - The logits are $b + U(x_i + \sum_j \alpha_{ij} V x_j)$. The bias is $b = \log \pi$, which means that the frequencies of the tokens are
+#   known, and every token occurs. All other terms in the logits are small, and we keep the leading order only.
+# - A sequence has $N \ge 2$ tokens of a stationary text. Let
+#   $K_m(a, b) = \Pr[t_i = a, t_{i+m} = b] - \pi_a \pi_b$, so that $K_{-m} = K_m^\top$. The loss is the sum over all predicted positions.
+# - In masked training, $n$ of the $N$ positions hold one embedding $e_*$ and are predicted. Every choice of these positions is equally
+#   likely and independent of the text. The probability that $i$ is hidden and $j$ is not is $\kappa = n(N-n)/(N(N-1))$.
+# - In causal training, position $i$ sees all $j \le i$, itself included, and predicts token $i + 1$.
+# - The *read-out* is the matrix $A = U V E^\top$ (tokens by tokens), where $E$ contains the token embeddings. Its *kernel* is
+#   $\gamma(m) = \sum_{ab} A_{ab} K_m(a, b)$. The output weights need not be tied to the token embeddings.
 #
 # ## What is gained between positions
 #
 # ````{prf:theorem} the update between positions
 # :label: thm-position-block
 #
-# Multiply out $x_i x_j^\top$ in the expected negative gradient of $W_{qk}$. The part with a position on both sides is
-# $P^\top C P$, $p_i$ in the rows of $P$.
+# Multiply out $x_i x_j^\top$ in the expected negative gradient of $W_{qk}$. The part with a position embedding on both sides is
+# $P^\top C P$, where the rows of $P$ are the $p_i$.
 #
 # 1. Masked: $c_{ij} = \frac{\lambda\kappa}{N}(\gamma(j - i) - r_i)$ with $\gamma(0)$ replaced by 0 and
 #    $r_i = \frac{1}{N}\sum_{k \neq i} \gamma(k - i)$.
@@ -200,8 +201,8 @@ def between(of: Layer, n_hidden: int) -> Float[Tensor, "wide wide"]:
 # ```
 # ````
 #
-# Here is the formula beside the gradient, taken by automatic differentiation over every text and every choice of hidden
-# positions.
+# The check compares this formula with the gradient, which we compute by automatic differentiation over every text and every choice of
+# hidden positions.
 
 
 # %%
@@ -260,9 +261,9 @@ show(update_between_positions())
 # ```
 # ````
 #
-# One of the two conditions is needed. If $A$ is skew-symmetric and the text is not reversible in what $A$ reads ($\gamma \neq 0$),
-# then $\gamma$ is odd, and the update between centred positions is skew-symmetric. If the text is reversible, a skew-symmetric
-# $A$ gives $\gamma = 0$ and no update between positions at all.
+# One of the two conditions is necessary. If $A$ is skew-symmetric and the text is not reversible in what $A$ reads ($\gamma \neq 0$),
+# then $\gamma$ is odd, and the update between centred positions is skew-symmetric. If $A$ is skew-symmetric and the text is
+# reversible, then $\gamma = 0$ and there is no update between positions at all.
 
 
 # %% tags=["remove-cell"]
@@ -356,9 +357,9 @@ show(border(n_tokens, seed))
 # ```
 # ````
 #
-# Without orthonormal positions this need not hold: positions on one line make every update between them symmetric. So a decoder
-# whose rows of positions come to lie near one line can have a symmetric position part although nothing above the diagonal
-# contributes. In the decoders that we trained below, $s$ of $P W_{qk} P^\top$ rises to {glue:text}`decoder-between` at the end of
+# This need not hold if the positions are not orthonormal. For example, if all position embeddings lie on one line, every update between
+# them is symmetric. So a decoder whose position embeddings come to lie near one line can have a symmetric position part, although
+# nothing above the diagonal contributes. In the decoders that we trained below, $s$ of $P W_{qk} P^\top$ rises to {glue:text}`decoder-between` at the end of
 # training, against {glue:text}`encoder-between` in the encoders, while $s$ of the whole $W_{qk}$ stays at
 # {glue:text}`decoder-whole`. We have not measured how close the rows of their tables come to one line.
 
@@ -395,11 +396,12 @@ glue("characters", characters.max(), ".2f")
 # %% [markdown]
 # ## Why the read-out becomes symmetric: two stages
 #
-# Real text is not reversible at short offsets. The score of $K_m$ would be 1 if it were. In the Wikipedia sample it is
-# {glue:text}`neighbours` for neighbouring words, and at least {glue:text}`further` from three words apart on. For characters it
-# is at most {glue:text}`characters`, at any of the sixteen offsets counted. So a reversible text does not explain encoders of
-# characters. For words it does not explain the offsets of one and two, where one token says most about another, although
-# further apart words are nearly reversible. A symmetric read-out can explain both.
+# Real text is not reversible at short offsets. In a reversible text, the symmetry score of $K_m$ would be 1. In our sample of Wikipedia,
+# this score is {glue:text}`neighbours` for neighbouring words and at least {glue:text}`further` for words that are three or more places
+# apart. For characters, it is at most {glue:text}`characters` at each of the sixteen offsets that we counted. So reversibility of the text
+# does not explain why encoders that read characters become symmetric. For words, reversibility does not explain the offsets of one and
+# two, at which one token says most about another, although words that are further apart are nearly reversible. A symmetric read-out can
+# explain both cases.
 #
 # ````{prf:theorem} what uniform attention learns to read out
 # :label: thm-read-out
@@ -446,8 +448,8 @@ glue("characters", characters.max(), ".2f")
 # ```
 # ````
 #
-# Below, all weights of the layer follow the gradient from zero. Then it is given values that one causal step has taught,
-# and attention to both sides: its update is not symmetric.
+# In the first part of the next check, all weights of the layer follow the gradient from zero. In the second part, the layer has values
+# that were learned in one causal step and then attends to both sides. Its update is not symmetric.
 
 
 # %% tags=["remove-cell"]
@@ -543,7 +545,8 @@ def second_order_loss(read_out: Float[Tensor, "v v"], n_hidden: int) -> Tensor:
 
 
 # %% [markdown]
-# Each assumption is used: values that start at random add a part of order $t$, which need not be symmetric and comes first.
+# The assumption that training starts from $V = 0$ matters. Values that start at random add a part of order $t$, which need not be
+# symmetric and which comes first.
 
 
 # %%
@@ -578,20 +581,12 @@ show(best_read_out())
 # %% [markdown]
 # ## In training, the read-out comes first
 #
-# Small encoders of characters learn an even read-out, as the two stages say, before $W_{qk}$ is symmetric. We measured what
-# ten models in training read out of an attended token, at each checkpoint: *evenness* is 1 where what is read out of a token
-# does not change with the side on which it stands, and $-1$ where the sign turns.
+# Small encoders that read characters learn an even read-out before their $W_{qk}$ becomes symmetric, as the two stages of the theorem
+# suggest. We measured what ten models read out of an attended token at every checkpoint of their training. The *evenness* of a read-out
+# is 1 if what is read out of a token does not depend on the side on which the token stands, and $-1$ if its sign depends on the side.
 
 
 # %% tags=["remove-cell"]
-@cache
-def read_outs() -> pd.DataFrame:
-    """Medians over layers by arm, seed and step."""
-    rows = pd.read_csv(data("positions_theory", "read_outs.csv"))
-    rows[["arm", "seed"]] = rows["run"].str.split("-", expand=True)
-    return rows.drop(columns="run").groupby(["arm", "seed", "step"]).median().drop(columns="layer")
-
-
 @house_style()
 def read_outs_and_symmetry(of: pd.DataFrame) -> CaptionedFigure:
     """Evenness of the read-out and s of W_qk against steps: mean over seeds, shaded from the least to the largest."""
@@ -605,11 +600,9 @@ def read_outs_and_symmetry(of: pd.DataFrame) -> CaptionedFigure:
     sns.move_legend(panel, "center left", bbox_to_anchor=(1, 0.5))
     middle = of.groupby(["arm", "step"])[list(names)].mean().round(2)
     early, late = middle.loc["encoder", 200], middle.loc["encoder"].iloc[-1]
-    words = (
-        f"{early['evenness']} and {early['symmetry']} at step 200, {late['evenness']} and {late['symmetry']} at the end"
-    )
-    caption = f"""Evenness of the read-out and $s$ of $W_{{qk}}$ along training, medians over layers: lines are means over seeds,
-        bands reach from the least seed to the largest. Means of encoders are {words}."""
+    words = f"{early['evenness']} and {early['symmetry']} at step 200, and {late['evenness']} and {late['symmetry']} at the end"
+    caption = f"""Evenness of the read-out and symmetry $s$ of $W_{{qk}}$ during training (medians over layers). Lines are means
+        over seeds, and bands extend from the lowest to the highest seed. The means of encoders are {words}."""
     alt = f"Line plot over steps. In encoders the evenness of the read-out is high before the symmetry rises: {words}."
     return CaptionedFigure(figure, "fig-read-outs", caption, alt)
 
@@ -619,17 +612,12 @@ read_outs_and_symmetry(read_outs())
 
 
 # %%
-def evenness_before(encoder: pd.DataFrame, symmetric: float = 0.1) -> float:
-    """At the last checkpoint of a run before s of W_qk passes 0.1 for good."""
-    return encoder.loc[encoder["symmetry"] <= symmetric, "evenness"].iloc[-1]
-
-
 @claim(
     "Section 4.1",
     "(positions, read-out first)",
     "encoders read out evenly before their $W_{qk}$ is symmetric",
     Verdict.HOLDS,
-    remark="By a plan that was written before these runs. They are of one setting, and decoders read out evenly in part.",
+    remark="The plan was written before these runs. All runs have the same setting. Decoders learn a partly even read-out, too.",
     ours=True,
 )
 def read_out_comes_first():
@@ -646,40 +634,28 @@ show(read_out_comes_first(), unfolded=True)
 # %% [markdown]
 # ## A read-out from one side
 #
-# If the even read-out is the reason, a read-out that was learned from one side should leave $W_{qk}$ less symmetric. We planned
-# an experiment to test this. In stage 1, attention was uniform and all weights but queries and keys learned, either from both
-# sides or from the left alone. In stage 2, only queries and keys learned, and attention saw both sides. Our plan said that the
-# two stages are refuted if the difference in $s$ between positions (left minus both sides) has an interval that includes 0 or
-# lies above it. It lies above 0: {glue:text}`one-sided-difference`.
+# If the even read-out is the reason for symmetry, a model with a read-out that was learned from one side should keep a less symmetric
+# $W_{qk}$. We planned an experiment to test this. In stage 1, attention was uniform, and all weights except queries and keys were
+# trained, either from both sides or from the left side alone. In stage 2, only queries and keys were trained, and attention saw both
+# sides. By our plan, the explanation by two stages is refuted if the difference in $s$ between positions (left minus both sides) has an
+# interval that includes 0 or lies above 0. The interval lies above 0: {glue:text}`one-sided-difference`.
 #
 # We call the outcome undecided all the same, for three reasons that our plan did not foresee.
 #
-# - **The models learned too little.** At the end of stage 2 their training loss is still {glue:text}`one-sided-loss-both` nats after a
-#   stage 1 from both sides and {glue:text}`one-sided-loss-left` nats from the left, above the plateau of
-#   {glue:text}`plateau` nats below which we say on other pages that an encoder has learned more than how frequent characters
-#   are. The whole $W_{qk}$ scores {glue:text}`one-sided-whole-both` and {glue:text}`one-sided-whole-left`, where trained encoders
-#   score {glue:text}`trained-whole`, and the norm of the position part is {glue:text}`one-sided-norm-both` and
-#   {glue:text}`one-sided-norm-left`, where that of trained encoders is {glue:text}`trained-norm`.
-# - **The one-sided read-out was not very uneven.** Its evenness after stage 1 is {glue:text}`one-sided-evenness`, where 0 would be
-#   one-sided and $-1$ odd. By the theorem such a read-out still gives an update whose $s$ is of about that size.
-# - **The measure is not governed by the expected gradient here.** By the theorem, the read-out from both sides should give an $s$
-#   near 1 between positions. It gives {glue:text}`one-sided-s-both`.
+# - **The models learned too little.** At the end of stage 2, the training loss is still {glue:text}`one-sided-loss-both` nats after a
+#   stage 1 from both sides, and {glue:text}`one-sided-loss-left` nats after a stage 1 from the left. Both losses lie above the plateau of
+#   {glue:text}`plateau` nats. On other pages, we say that an encoder above this plateau has learned little more than how frequent
+#   characters are. The symmetry scores of the whole $W_{qk}$ are {glue:text}`one-sided-whole-both` and
+#   {glue:text}`one-sided-whole-left`, whereas trained encoders score {glue:text}`trained-whole`. The norms of the position part are
+#   {glue:text}`one-sided-norm-both` and {glue:text}`one-sided-norm-left`, whereas that of trained encoders is
+#   {glue:text}`trained-norm`.
+# - **The one-sided read-out was not very uneven.** Its evenness after stage 1 is {glue:text}`one-sided-evenness`, where 0 would mean
+#   one-sided and $-1$ odd. By the theorem, such a read-out still gives an update whose $s$ is about as large.
+# - **The expected gradient does not govern the measure here.** By the theorem, the read-out from both sides should give an $s$ near 1
+#   between positions. The measured $s$ is {glue:text}`one-sided-s-both`.
 #
-# What the experiment does show is that a perfectly even read-out is not *needed* for the first, small symmetric part. An even
-# read-out may still be what acts in ordinary training, where it comes first.
-
-
-# %% tags=["remove-cell"]
-def at_the_end(stage: int, measure: str) -> pd.DataFrame:
-    """Of the intervention at the end of a stage, median over layers: a row per seed, a column per window of stage 1."""
-    rows = pd.read_csv(data("positions_theory", "one_sided.csv")).query("stage == @stage and step == step.max()")
-    return rows.groupby(["seed", "window"])[measure].median().unstack()
-
-
-def left_less_both(stage: int, measure: str) -> Estimate:
-    """Windows to the left less windows to both sides, over seeds."""
-    medians = at_the_end(stage, measure)
-    return over_seeds(medians["left"] - medians["both"])
+# The experiment does show that a perfectly even read-out is not *needed* for the first, small symmetric part. An even read-out may still
+# be what acts in ordinary training, where it comes first.
 
 
 # %%
@@ -688,8 +664,9 @@ def left_less_both(stage: int, measure: str) -> Estimate:
     "(positions, one-sided read-out)",
     "whether a read-out learned from one side keeps $W_{qk}$ from symmetry",
     Verdict.UNDECIDED,
-    remark="""By its plan the two stages are refuted here. But the models did not leave the plateau of their loss, and models
-    that have learned so little decide nothing on the other pages of this book. Five seeds of one setting.""",
+    remark="""By the words of its plan, the two stages are refuted. But the models did not leave the plateau of their loss, and
+    on the other pages of this book, models that have learned so little decide nothing. The experiment has five seeds of one
+    setting.""",
     ours=True,
 )
 def one_sided_read_out():
@@ -729,11 +706,13 @@ glue("decoder-even", trained.loc["decoder", "evenness"], ".2f")
 # %% [markdown]
 # ## What it means for you
 #
-# - Read symmetry between positions as two predictions that agree, on average over texts: position $i$ gains as much from $j$ as
-#   $j$ gains from $i$. The paper's Theorem S1.14 ({prf:ref}`thm-s1-14`) assumes such an agreement. Between positions we prove it
-#   from a symmetric read-out, or from a reversible text, up to the border term.
-# - The evenness of the read-out is this agreement, measured in models while they train. It ends at {glue:text}`encoder-even` in the
-#   encoders above and at {glue:text}`decoder-even` in the decoders. For pairs of *tokens* it has not been measured in training.
-# - Before you compare an encoder's score with a decoder's, ask how each takes its positions.
-# - The step on $W_q$ and $W_k$ moves $W_{qk}$ by another matrix than the gradient ({prf:ref}`rem-s1-6`), from a small start along
-#   its first direction ({prf:ref}`prop-2-4-first-direction`). The theorems are about the gradient.
+# - Read symmetry between positions as two predictions that agree on average over texts: position $i$ gains as much from $j$ as
+#   $j$ gains from $i$. The paper's Theorem S1.14 ({prf:ref}`thm-s1-14`) assumes such an agreement. For positions, we prove the agreement
+#   from a symmetric read-out or from a reversible text, up to the term from the ends.
+# - The evenness of the read-out measures this agreement in models during training. At the end of training, it is
+#   {glue:text}`encoder-even` in the encoders above and {glue:text}`decoder-even` in the decoders. For pairs of *tokens*, the plan
+#   [`why_agreement`](why_plans.py#is-the-paper-s-assumption-met-during-training) asks the corresponding question.
+# - Before you compare the score of an encoder with that of a decoder, ask how each of them encodes positions.
+# - A training step on $W_q$ and $W_k$ does not change $W_{qk}$ by its gradient but by another matrix ({prf:ref}`rem-s1-6`). From a small
+#   start, this matrix points along the first direction of the gradient ({prf:ref}`prop-2-4-first-direction`). The theorems on this page
+#   are about the gradient.

@@ -7,18 +7,17 @@
 # ---
 
 # %% [markdown]
-# # Details: Why do query-key matrices become symmetric?
+# # Details: Theorems on why query-key matrices become symmetric
 #
-# This page proves the theorems behind the [chapter](why.py), and says what each of them leaves open. They answer four questions.
-# How does the symmetry of a layer follow from its heads? Why do slow waves of position embeddings make a matrix symmetric?
-# Why has an encoder no reason to prefer one side of a token? And why is it not enough that two positions help each other
-# equally?
+# This page proves the theorems behind the page [Why?](why.py), and says what each of them leaves open. The theorems answer four questions.
+# How does the symmetry of a layer follow from its heads? Why do slow waves of position embeddings make a matrix symmetric? Why does an
+# encoder have no reason to prefer one side of a token? And why is it not enough that two positions help each other equally?
 #
 # :::{admonition} How sure is this
-# All statements on this page are proven, and every check compares a formula with an independent computation. The statements
-# about heads hold for every layer, trained or not. The others are about kernels, texts and updates that satisfy the assumptions
-# named in them. Whether trained models satisfy these assumptions is a question of measurement, which no proof on this page
-# answers.
+# All statements on this page are proven, and every check compares a formula with an independent computation. The statements about heads
+# hold for every layer, trained or not. The other statements are about kernels, texts and updates that satisfy the assumptions named in
+# them. Whether trained models satisfy these assumptions is an empirical question, which no proof on this page answers. The page
+# [with the planned experiments](why_plans.py) has what we measured.
 # :::
 
 # %% tags=["parameters", "remove-input"]
@@ -291,11 +290,11 @@ def tossed_heads(n_heads=4, seed=0):
 show(tossed_heads(seed=seed))
 
 # %% [markdown]
-# **Its place in the argument.** The two propositions assume nothing about training, so that they apply to every layer with
-# several heads. They tell two reasons for a symmetric layer apart: heads that are symmetric by themselves ($s_h$ is high), and
-# heads whose directions cancel ($c_N$ is low against $c_S$). A low rank shows that the heads of a layer point the same way,
-# without any choice of a basis. They do not say which way that is, nor why. A rank in the middle is no proof of independent
-# directions, and with few heads the rank has few values.
+# **Its place in the argument.** The two propositions assume nothing about training, so they apply to every layer with several heads.
+# They distinguish two reasons for a symmetric layer: heads that are symmetric by themselves ($s_h$ is high), and heads whose
+# directions cancel ($c_N$ is low compared with $c_S$). A low rank shows that the heads of a layer point the same way, without any choice
+# of a basis. It does not show which way they point, nor why. A rank in the middle does not prove that the directions are independent,
+# and with few heads the rank can take few values only.
 #
 # ## Slow waves do not know their side
 #
@@ -982,9 +981,9 @@ def best_gain_is_even():
 show(best_gain_is_even())
 
 # %% [markdown]
-# **Its place in the argument.** The theorem assumes a stationary text and nothing else: the text need not be reversible, and
-# no read-out is involved. So an encoder that sees both sides finds as much information on one side as on the other, and has no
-# reason in the text to prefer one of them. The theorem does not say that a *model* with one read-out for all offsets gains equally much on both sides; for that
+# **Its place in the argument.** The theorem assumes a stationary text and nothing else. The text need not be reversible, and no
+# read-out is involved. So an encoder that sees both sides finds as much information on one side as on the other, and the text gives it
+# no reason to prefer one side. The theorem does not say that a *model* with one read-out for all offsets gains equally much on both sides; for that
 # {prf:ref}`thm-position-masked` asks for a symmetric read-out. Nor does it say which of two equally good sides a head
 # takes. In second order even two offsets together may gain more on one side, as the last line of the check shows. The theorem
 # suggests an experiment, in which the window keeps both sides and one side is made less informative, for example by replacing some

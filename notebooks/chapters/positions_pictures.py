@@ -41,11 +41,11 @@ def pictured() -> Interactive:
     figure = mirror_clouds(pictures, width=9)
     s = {title: number(runs[name].by_layer("symmetry")[LAYER].iloc[-1], 2) for name, title in titles.items()}
     words = "; ".join(f"{title} {score}" for title, score in s.items())
-    caption = f"""$W_{{qk}}$ of the first layer of models of width {runs["encoder"].config["d_model"]} that start from
-    the same weights, after {steps[-1]:,} steps: its entries in the first {SIDE} rows and columns, and each entry
-    $m_{{ij}}$ against its mirror image $m_{{ji}}$. Symmetry $s$: {words}. Red is positive, blue negative; colours and
-    axes end at the 99.5th percentile of a picture's magnitudes."""
-    alt = f"Matrices and clouds of four models. Symmetry: {words}. The nearer to 1, the nearer the cloud to a line."
+    caption = f"""$W_{{qk}}$ of the first layer of four models of width {runs["encoder"].config["d_model"]} that start from
+    the same weights, after {steps[-1]:,} steps. The squares show the first {SIDE} rows and columns (red is positive, blue
+    is negative), and the clouds show each entry $m_{{ij}}$ against its mirror image $m_{{ji}}$. Symmetry $s$: {words}.
+    Colours and axes end at the 99.5th percentile of the magnitudes in a picture."""
+    alt = f"Matrices and clouds of four models. Symmetry: {words}. With s near 1, the cloud is close to a line."
     still = CaptionedFigure(figure, "fig-positions-pictures", caption, alt)
     return Interactive("positions", {"steps": steps, "side": SIDE, "places": places, "kinds": shown}, still)
 

@@ -41,6 +41,7 @@ FAR = {  # two settings of each chapter, far from its defaults and from each oth
         {"d": 64, "n_tokens": 40, "n_vocab": 100, "mask_rate": 0.4},
     ),
     "printed_scores": ({"alike": 0.3, "d_head": 32, "seed": 4}, {"alike": 0.6, "d_head": 8, "seed": 9}),
+    "why": ({"experiment": "positions_pieces_longer"}, {"experiment": "positions_characters_third", "seeds": 3}),
     "why_details": ({"n_positions": 128, "seed": 5}, {"n_positions": 512, "n_tokens": 10}),
     "heads_or_sum": ({"model": "bert-tiny-google"}, {"model": "gpt2-small"}),
 }

@@ -196,18 +196,19 @@ def symmetry_by_arm(experiments: Mapping[str, Judged], made: str = "") -> Captio
         style |= {"palette": ["black", "black"], "dodge": 0.4, "linestyle": "none", "legend": False}
         sns.pointplot(rows, marker="_", markersize=12, err_kws={"linewidth": 1.5}, errorbar=_ends, **style)
         panel.axhline(0, color=NEUTRAL, linewidth=0.8)
-        panel.set(xlabel="positions", ylabel="symmetry s", title=title)
+        panel.set(xlabel="positional encoding", ylabel="symmetry $s$", title=title)
         if judgement.outcome is Outcome.UNDECIDED:
             panel.set_title(f"{title}: no answer")
-            silence = " No answer: the encoders with a table did not learn."
+            silence = " In the panel without an answer, the encoders with a table did not learn."
         means = rows.groupby(["positions", "model"])["s"].mean()
         brief.append(f"{title}, {' and '.join(number(means[k, 'encoder'], 2) for k in here[:2])}")
     panels.flat[0].legend(title=None)
     caption = (
-        "Symmetry of $W_{qk}$ after training, by how a model takes positions: a point per seed, bars are means with"
-        f" Student's intervals.{silence} Means of encoders with a table and rotary: {brief[0]}. {made}".rstrip()
+        "Symmetry of $W_{qk}$ after training, by type of positional encoding. A point is a seed, and a bar is a mean with"
+        f" its 95 % interval (Student).{silence} Means of encoders with a table and with rotary positions: {brief[0]}."
+        f" {made}".rstrip()
     )
-    alt = f"Strip plots of symmetry. Means of encoders with a table and rotary: {'; '.join(brief)}."
+    alt = f"Strip plots of symmetry. Means of encoders with a table and with rotary positions: {'; '.join(brief)}."
     return CaptionedFigure(figure, "fig-positions-arms", caption, alt)
 
 

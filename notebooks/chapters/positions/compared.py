@@ -59,13 +59,13 @@ def unlike(experiments: Mapping[str, Judged]) -> str:
     """Whether the runs of a panel differ in more than their positions, as sentences."""
     four = [t for t, j in experiments.items() if not made_alike(j.arms[name] for name in ARMS)]
     further = [t for t, j in experiments.items() if t not in four and not made_alike(j.arms.values())]
-    alike = "were made with one precision, one kind of processor and one version of the code."
+    alike = "were made in the same precision, on the same kind of processor and with the same version of the code."
     if not four and not further:
         return f"All runs of a panel {alike}"
     if four:
         table_and_rotary = (
-            "Runs with a table and with rotary positions were made with one precision, one kind of processor and one"
-            f" version of the code in every panel but {_listed(four)}."
+            "Within a panel, runs with a table and with rotary positions were made in the same precision, on the same kind"
+            f" of processor and with the same version of the code, in every panel but {_listed(four)}."
         )
     else:
         table_and_rotary = f"Within a panel, all runs with a table and with rotary positions {alike}"
@@ -156,7 +156,7 @@ def directionality_table(experiments: Mapping[str, Judged]) -> pd.DataFrame:
     )
 
 
-_COLUMNS = {"learned": "d of encoder minus decoder, table", "rotary": "d of encoder minus decoder, rotary"}
+_COLUMNS = {"learned": "encoder minus decoder, table", "rotary": "encoder minus decoder, rotary"}
 
 
 def s_at_loss(run: Run, loss: float) -> float:

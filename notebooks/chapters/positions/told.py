@@ -22,19 +22,24 @@ from attngeo.experiments.runs.numbers_in_words import as_score, number, spelled,
 
 MINI = "positions_mini"
 FOUND = {
-    Outcome.HOLDS: "found all that they asked for",
-    Outcome.IN_PART: "found the effect, but less than they asked for",
-    Outcome.UNDECIDED: "could not tell",
+    Outcome.HOLDS: "found all that its plan asked for",
+    Outcome.IN_PART: "found the effect but less of it than its plan asked for",
+    Outcome.UNDECIDED: "could not answer the question",
     Outcome.FALLS: "did not find the effect",
 }
 
 
 def outcomes(experiments: Mapping[str, Judged]) -> str:
-    """How many plans found what: ``Of five plans, two found all that they asked for, ...``."""
+    """How many experiments found what: ``Of five planned experiments, two found all that their plans asked for, ...``."""
     counts = Counter(judgement.outcome for judgement in experiments.values())
-    told = [f"{spelled(counts[outcome])} {FOUND[outcome]}" for outcome in FOUND if counts[outcome]]
-    listed = " and ".join([", ".join(told[:-1]), told[-1]] if told[1:] else told)
-    return f"Of {spelled(len(experiments))} plans, {listed}."
+    told = []
+    for outcome, found in FOUND.items():
+        if counts[outcome]:
+            words = found.replace("its plan", "their plans") if counts[outcome] > 1 else found
+            told.append(f"{spelled(counts[outcome])} {words}")
+    *others, last = told
+    listed = f"{', '.join(others)}, and {last}" if others else last
+    return f"Of {spelled(len(experiments))} planned experiments, {listed}."
 
 
 def badges(experiments: Mapping[str, Judged]) -> str:
@@ -52,8 +57,10 @@ def headline(experiments: Mapping[str, Judged]) -> str:
         " (means over the seeds of three planned experiments)."
     ]
     if TITLES[MINI] in experiments:
-        sentences.append(f"In the shape of the paper's four-layer model, $s$ drops {_drop(experiments[TITLES[MINI]])}.")
-    sentences.append(f"On word pieces, $s$ drops {_drop(experiments[TITLES['positions_pieces_longer']])}.")
+        drop = _drop(experiments[TITLES[MINI]])
+        sentences.append(f"In the shape of the paper's four-layer model, the score drops {drop}.")
+    drop = _drop(experiments[TITLES["positions_pieces_longer"]])
+    sentences.append(f"In encoders that read word pieces, the score drops {drop}.")
     return " ".join(sentences)
 
 
@@ -67,18 +74,18 @@ def of_plan(judgement: Judged) -> str:
     first = with_interval(judgement.first, as_score)
     interaction = with_interval(judgement.interaction, as_score)
     found = (
-        "The difference in $s$ between encoders with a table and encoders with rotary positions is"
-        f" {first} over {len(judgement.arms['mlm-learned'])} seeds. This difference of encoders minus the same"
-        f" difference of decoders is {interaction}."
+        "The symmetry score of encoders with a table minus that of encoders with rotary positions is"
+        f" {first} over {len(judgement.arms['mlm-learned'])} seeds. This difference minus the corresponding difference"
+        f" for decoders is {interaction}."
     )
-    asked = f"The plan asked for a lower end above {ENOUGH:g} of the first interval and above 0 of the second."
+    asked = f"The plan asked that the first interval lies above {ENOUGH:g} and the second interval above 0."
     follows = {
         Outcome.HOLDS: "Both conditions are met.",
         Outcome.IN_PART: "The first interval lies above 0, but the conditions are not both met.",
         Outcome.FALLS: "The first interval includes 0 or lies below it, so the plan's claim is refuted.",
         Outcome.UNDECIDED: (
-            "The encoders with a table did not learn: their held-out loss stayed at the level of a model that knows"
-            " little more than how frequent each token is. The plan calls this undecided."
+            "The encoders with a table did not learn. Their held-out loss stayed at the level of a model that knows"
+            " little more than how frequent each token is. By the plan, the experiment is then undecided."
         ),
     }
     if judgement.outcome is Outcome.UNDECIDED:
@@ -107,12 +114,13 @@ def of_the_papers_shape() -> str:
         f" $s$ = {table} and encoders with rotary positions score {rotary}. {of_plan(judgement)}"
     )
     amended = (
-        f"We amended this plan before its first run: {seeds} seeds instead of {seeds_before}, and a GPU instead of a"
-        " CPU core. A reader cannot check that order, because the amendment enters the history of the repository"
-        f" together with the runs. With the {seeds_before} seeds of the plan that stands in the history before the"
-        f" runs, the difference between encoders is {with_interval(earlier.first, as_score)}, and the outcome by its"
-        f" rule is *{earlier.outcome.verdict}*. We also saw the scores of the encoders before the last decoders were"
-        " trained, which the plan does not allow. The number of seeds was fixed by then."
+        f"We amended this plan before its first run, to {seeds} seeds instead of {seeds_before} and to a GPU instead of"
+        " a CPU core. A reader cannot check that the amendment came first, because it enters the history of the"
+        f" repository together with the runs. If only the {seeds_before} seeds of the original plan are counted, which"
+        " stands in the history before the runs, the difference between encoders is"
+        f" {with_interval(earlier.first, as_score)}, and the outcome by the rule of the plan is"
+        f" *{earlier.outcome.verdict}*. We also saw the scores of the encoders before the last decoders were trained,"
+        " which the plan does not allow. By then, the number of seeds had been fixed."
     )
     return f"{result}\n\n{amended}{_codes(judgement)}"
 

@@ -1,7 +1,7 @@
-"""The chapter *Why is W_qk symmetric?* (``notebooks/why.py``): what its planned runs found.
+"""The pages on why W_qk is symmetric: ``notebooks/why.py``, ``why_plans.py`` and ``why_details.py``.
 
 Each plan is a ``data/runs/EXPERIMENT/experiment.yml``. A measure of a run is taken from the rows of its scores after
-the last step, and an experiment is judged when all runs of its primary contrast are recorded.
+the last step. An experiment is judged when all runs of its primary contrast are recorded (`chapters.why.findings`).
 """
 
 from collections.abc import Callable, Sequence
@@ -10,17 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from attngeo.bilinear import waves
-from attngeo.plot.style import NEUTRAL, PALETTE, CaptionedFigure, house_style, new_figure
 from attngeo.files.checkout import data
 from attngeo.experiments.runs.arms import LOSS
 from attngeo.experiments.runs.estimates import Estimate, over_seeds
 from attngeo.experiments.runs.experiments import State, read_experiment
-from attngeo.experiments.runs.numbers_in_words import number
+from attngeo.experiments.runs.plateaus import PLATEAU_OF_CHARACTERS
 from attngeo.experiments.runs.record import Run, read_run
 from attngeo.experiments.survey.coins import FEWEST_HEADS
+from attngeo.experiments.survey.families import distinct, with_kinds
 
-PLATEAU = 2.6  # nats: an encoder of characters above it knows how frequent characters are, and little else
+PLATEAU = PLATEAU_OF_CHARACTERS  # nats: an encoder above it knows how frequent characters are, and little else
 FLOOR = 0.5  # nats: a model below it copies what it is shown
 
 
@@ -121,45 +120,6 @@ def first_step_at_loss(run: Run, loss: float) -> int:
     return int(history.loc[history[LOSS] <= loss, "step"].min())
 
 
-@house_style()
-def waves_of_shifted_readers(experiment: Planned, offsets: dict[str, int]) -> CaptionedFigure:
-    """s by period of the wave, of the layer that scores lowest, beside cos 2wq: a panel for each offset q.
-
-    Args:
-        experiment: the runs.
-        offsets: arms, and the places to the left at which they read their predictions.
-    """
-    figure, panels = new_figure(6.4, 2.6, 1, len(offsets), sharey=True)
-    some_run = next(iter(experiment.runs["q0"].values()))
-    n = some_run.config["block_size"]
-    octaves = waves.octaves(n)
-    periods = np.geomspace(2, n, 400)
-    lowest = {}
-    for panel, (arm, offset), colour in zip(panels, offsets.items(), PALETTE, strict=False):
-        panel.axhline(0, color=NEUTRAL, linewidth=0.8)
-        panel.plot(periods, np.cos(4 * np.pi * offset / periods), color=NEUTRAL, linewidth=1, label="cos 2wq")
-        for octave in octaves:
-            values = experiment.values(arm, lowest_of(f"position_symmetry_{octave}"))
-            middle = min(octave * 2**0.5, n)
-            panel.plot([middle] * len(values), values, "o", color=colour, alpha=0.6, markersize=4)
-            panel.plot(middle, values.mean(), "_", color="black", markersize=14)
-            lowest[arm, octave] = values.mean()
-        panel.set(xscale="log", xlabel="period (characters)", title=f"q = {offset}", ylim=(-1.1, 1.1))
-        panel.set_xticks([2, 4, 8, 16, 32], ["2", "4", "8", "16", "32"])
-        panel.minorticks_off()
-    panels[0].set_ylabel("symmetry s")
-    panels[0].legend(loc="lower right")
-    brief = ", ".join(f"{number(lowest[arm, 8], 2)} at q = {offset}" for arm, offset in offsets.items())
-    caption = (
-        "Symmetry of $W_{qk}$ on the waves of the table of position embeddings, by octave, in encoders that predict a"
-        " masked character from the position $q$ places to its left. A dot is the layer of a run with the lowest"
-        " score, and a bar is the mean of five seeds. The grey curve is $\\cos 2wq$ with the frequency"
-        f" $w = 2\\pi / T$ of a wave of period $T$. In the octave from 8 to 16 the means are {brief}."
-    )
-    alt = f"Three panels of symmetry by period of the wave, with a cosine. In the octave from 8 to 16: {brief}."
-    return CaptionedFigure(figure, "fig-why-shifted", caption, alt)
-
-
 def coherence_table(experiment: Planned, arms: dict[str, str]) -> pd.DataFrame:
     """How the heads of layers add up, a row for each arm: means over seeds of medians over layers."""
     columns = {
@@ -214,6 +174,13 @@ def released_coherence(layers: pd.DataFrame) -> pd.DataFrame:
     counted = layers[(layers["n_heads"] >= FEWEST_HEADS) & (layers["part"] != "cross")]
     medians = counted.groupby(["model", "part"], sort=False)[list(COHERENCE)].median()
     return medians.rename(columns=COHERENCE).reset_index().sort_values(["part", "model"], ignore_index=True)
+
+
+def names_of_families(layers: pd.DataFrame) -> dict[tuple[str, str], str]:
+    """What to call a family in a figure, by part and family: its model if there is one, else ``BERT (3 models)``."""
+    kinds = with_kinds(distinct(layers[layers["n_heads"] >= FEWEST_HEADS]).reset_index(drop=True))
+    models = kinds.groupby(["part", "family"])["model"].unique()
+    return {key: own[0] if len(own) == 1 else f"{key[1]} ({len(own)} models)" for key, own in models.items()}
 
 
 def released_octaves(rows: pd.DataFrame) -> pd.DataFrame:

@@ -30,10 +30,15 @@ def test_every_outcome_has_a_label_of_its_own_and_a_sentence():
     assert all(judgement.outcome.name == name for name, judgement in every.items())
     assert len({judgement.outcome.verdict for judgement in every.values()}) == len(Outcome)
     assert every["IN_PART"].outcome.verdict is Verdict.SHORT
-    assert len({told.of_plan(judgement).rpartition("of the second. ")[2] for judgement in every.values()}) == 4
+    assert len({told.of_plan(judgement).rpartition("interval above 0. ")[2] for judgement in every.values()}) == 4
     assert "Both conditions are met" in told.of_plan(every["HOLDS"])
     words = told.outcomes(every)
-    assert words.startswith("Of four plans, one found all that they asked for, one found the effect, but less")
+    assert words == (
+        "Of four planned experiments, one found all that its plan asked for, one found the effect but less of it than"
+        " its plan asked for, one could not answer the question, and one did not find the effect."
+    )
+    two = told.outcomes({"one": every["HOLDS"], "two": every["HOLDS"]})
+    assert two == "Of two planned experiments, two found all that their plans asked for."
     assert "×2" in told.badges(every | {"again": every["IN_PART"]}) and "×" not in told.badges({"one": every["HOLDS"]})
 
 

@@ -4,6 +4,7 @@ import torch
 from notebook_code import notebook
 
 from attngeo.bilinear.scores import symmetry_score
+from attngeo.experiments.runs.estimates import Estimate
 
 page = notebook("positions_theory")
 
@@ -48,7 +49,7 @@ PLANTED = [
     ("best_read_out", "shown_variance", of_every_token, "1 of 4 hidden: slope", "2 of 4 hidden: slope"),
     (FIRST, "evenness_before", lambda encoder: encoder["evenness"].iloc[0]),
     (FIRST, "read_outs", lambda right: right().assign(evenness=1.0), "evenness at the end"),
-    ("one_sided_read_out", "left_less_both", lambda stage, measure: page.Estimate(0.1, 0.05, 0.15), "evenness"),
-    ("one_sided_read_out", "left_less_both", lambda **of: page.Estimate(-0.2, -0.3, -0.1)),
+    ("one_sided_read_out", "left_less_both", lambda stage, measure: Estimate(0.1, 0.05, 0.15), "evenness"),
+    ("one_sided_read_out", "left_less_both", lambda **of: Estimate(-0.2, -0.3, -0.1)),
     ("one_sided_read_out", "at_the_end", lambda right, *a, **of: right(*a, **of) - 0.2, "stage 1 from"),
 ]

@@ -1,23 +1,19 @@
-"""Errors planted in *Why does W_qk become symmetric?* and in its details: the claim, what is replaced, by what.
+"""Errors planted in *Why?* and in its theorems: the claim, what is replaced, by what.
 
 What follows is how the comparisons begin that alone may fail.
 """
 
+import numpy as np
 import torch
-from chapters.why import Planned
+from chapters import positions
 from notebook_code import notebook
 
 page, details = notebook("why"), notebook("why_details")
 
 
-def at_the_start(measured):
-    """The same measure, of the scores before the first step."""
-
-    def of_start(run, *given):
-        first = run.scores[run.scores["step"] == 0].assign(step=run.config["steps"])
-        return measured(type(run)(run.name, run.about, run.history, first, run.pictures), *given)
-
-    return of_start
+def at_the_start(run):
+    """s before the first step."""
+    return float(np.median(run.scores.query("head == -1 and step == 0")["symmetry"]))
 
 
 def turned(by_seed):
@@ -25,48 +21,22 @@ def turned(by_seed):
     return -high, -low
 
 
-interval = page.interval
-sides, coefficients = page.runs_of("why_sides"), page.runs_of("why_agreement")
-contrast = ("n16-q100", "n16-q000")
+def of_the_other_objective(name):
+    """An experiment whose encoders and decoders are exchanged."""
+    judgement = recorded(name)
+    other = {"mlm": "clm", "clm": "mlm"}
+    arms = {f"{other[arm[:3]]}{arm[3:]}": found for arm, found in judgement.arms.items()}
+    return positions.Judged(judgement.plan, arms)
 
 
-def mask_above_random(run):
-    return (2.0 + run.config["seed"] ** 2 / 1e6) * (run.config["hidden_share"] == 1)
-
-
-def by_coins(part):
-    """The record with the ranks of one part as coins would give them."""
-
-    def of_record(right):
-        layers = right()
-        return layers.assign(coin_rank=layers["coin_rank"].where(layers["part"] != part, 0.5))
-
-    return of_record
-
-
+interval, recorded = page.interval, positions.recorded
 PLANTED = [
-    ("heads_among_coins", "recorded_coherence", by_coins("decoder")),
-    ("heads_among_coins", "recorded_coherence", by_coins("encoder")),
-    ("waves_turn", "interval", turned),
-    ("waves_turn", "s_on_waves", at_the_start(page.s_on_waves)),
-    ("slow_and_fast_tables", "last_loss", lambda run: 1.9),
-    ("slow_and_fast_tables", "interval", lambda by_seed: (1.0, 2.0)),
-    ("decoders_with_a_window", "s_on_slowest_wave", lambda run: -1.0 - run.config["seed"] ** 2 / 1e6),
-    ("tokens_that_ask", "interval", turned),
-    ("tokens_that_ask", "s_of_layers", mask_above_random),
+    ("who_is_more_symmetric", "s_of", at_the_start),
+    ("who_is_more_symmetric", "interval", turned),
+    ("who_is_more_symmetric", "chapters.positions.recorded", of_the_other_objective),
 ]
-if sides.is_whole(*contrast):
-    PLANTED.append(("two_sides", "interval", turned))
-else:
-    arms = page.runs_of("why_hidden").runs
-    both = dict(zip(contrast, (arms["table-mask"], arms["table-mixed"]), strict=True))
-    PLANTED.append(("two_sides", "runs_of", lambda name: Planned(name, both, dict.fromkeys(contrast, 5))))
-if coefficients.is_whole(*coefficients.planned):
-    PLANTED.append(("coefficients_of_pairs", "interval", lambda by_seed: (0.0, 0.1)))
-else:
-    PLANTED.append(("coefficients_of_pairs", "runs_of", lambda name: Planned(name, coefficients.runs, {"table": -9})))
 
-# the details
+# the theorems
 
 
 def turned_whole(layer, turned):

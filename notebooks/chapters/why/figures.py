@@ -1,0 +1,179 @@
+"""The figures of *Why?*: crossing lines, a wave that is turned, heads among coins, and waves of shifted readers."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from attngeo.bilinear import waves
+from attngeo.experiments.runs.numbers_in_words import joined_by_and, number
+from attngeo.experiments.survey.coins import Directions
+from attngeo.plot.style import CROSS, NEUTRAL, PALETTE, PART_COLOURS, CaptionedFigure, house_style, new_figure
+from chapters.positions import Judged, S
+from chapters.why import Planned, lowest_of
+
+PARTS = {"encoder": "mlm", "decoder": "clm"}
+ENDS = {"learned": "learned", "rotary": "rotary"}  # of the lines, and their labels
+APART = 0.07  # of the labels of two lines, in s
+
+
+@house_style()
+def crossing_lines(experiments: Mapping[str, Judged]) -> CaptionedFigure:
+    """s with learned position embeddings and with rotary positions: a line for each seed, bold lines for means.
+
+    Args:
+        experiments: by the title of their panel.
+    """
+    figure, panels = new_figure(7.2, 3.0, 1, len(experiments), sharey=True, squeeze=False)
+    brief = []
+    for panel, (title, judgement) in zip(panels[0], experiments.items(), strict=True):
+        ends: dict[str, list[float]] = {}
+        for part, objective in PARTS.items():
+            colour = PART_COLOURS[part]
+            by_seed = np.array([judgement.arms[f"{objective}-{kind}"].values(S) for kind in ENDS])
+            panel.plot([0, 1], by_seed, color=colour, linewidth=0.8, alpha=0.35)
+            ends[part] = list(by_seed.mean(1))
+            panel.plot([0, 1], ends[part], color=colour, linewidth=2.5, marker="o", markersize=5)
+        for place, (side, x) in enumerate((("right", -0.08), ("left", 1.08))):
+            higher, lower = sorted(PARTS, key=lambda part, place=place: -ends[part][place])
+            gap = ends[higher][place] - ends[lower][place]
+            shift = max(0.0, APART - gap) / 2
+            for part, y in ((higher, ends[higher][place] + shift), (lower, ends[lower][place] - shift)):
+                words = number(ends[part][place], 2)
+                panel.text(x, y, words, ha=side, va="center", color=PART_COLOURS[part], fontweight="bold")
+        panel.axhline(0, color=NEUTRAL, linewidth=0.8)
+        panel.set(title=title, xlim=(-0.55, 1.55))
+        panel.set_xticks([0, 1], ENDS.values())
+        panel.grid(False, axis="x")
+        words = (f"{part}s {number(first, 2)} and {number(second, 2)}" for part, (first, second) in ends.items())
+        brief.append(f"{title}: {', '.join(words)}")
+    panels[0, 0].set_ylabel("symmetry $s$ of $W_{qk}$")
+    handles = [
+        panels[0, 0].plot([], [], color=PART_COLOURS[part], linewidth=2.5, label=f"{part}s")[0] for part in PARTS
+    ]
+    figure.legend(handles=handles, loc="outside upper center", ncols=2)
+    seeds = sorted({len(judgement.arms["mlm-learned"]) for judgement in experiments.values()})
+    caption = (
+        "Symmetry of $W_{qk}$ after training (median over layers) with learned position embeddings and with rotary"
+        f" positions. A thin line is a seed ({joined_by_and([str(n) for n in seeds])} per panel), and a bold line is the"
+        f" mean. Means with learned and with rotary positions: {'; '.join(brief)}."
+    )
+    alt = f"Lines from learned to rotary positions. Encoders fall. Means, {'; '.join(brief)}."
+    return CaptionedFigure(figure, "fig-why-crossing", caption, alt)
+
+
+def turned_score(period: float, offset: float) -> float:
+    """``cos 2wm`` with ``w = 2 pi / period``: the symmetry of a head that looks m places ahead, on this wave."""
+    return float(np.cos(4 * np.pi * offset / period))
+
+
+@house_style()
+def turned_waves(offset: int, periods: tuple[int, int]) -> CaptionedFigure:
+    """A slow and a fast wave, each beside itself some places further, and the symmetry that follows by period.
+
+    Args:
+        offset: places ahead that the head looks.
+        periods: of the slow wave and of the fast one.
+    """
+    figure, panels = new_figure(7.2, 2.7, 1, 3)
+    x = np.linspace(0, max(periods), 400)
+    told = []
+    for panel, period, name in zip(panels, periods, ("slow", "fast"), strict=False):
+        panel.plot(x, np.cos(2 * np.pi * x / period), color=NEUTRAL, label="wave")
+        panel.plot(
+            x, np.cos(2 * np.pi * (x + offset) / period), color=CROSS, linestyle="--", label=f"{offset} places on"
+        )
+        s = number(turned_score(period, offset), 2)
+        panel.set(title=f"{name}: period {period}, $s$ = {s}", xlabel="position", ylim=(-1.2, 1.2))
+        told.append(f"{s} at a period of {period} positions")
+    panels[0].set_ylabel("position embedding")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
+    by_period = np.geomspace(2 * offset, 64, 400)
+    curve = panels[2]
+    curve.axhline(0, color=NEUTRAL, linewidth=0.8)
+    curve.plot(by_period, [turned_score(period, offset) for period in by_period], color=CROSS)
+    curve.plot(periods, [turned_score(period, offset) for period in periods], "o", color=NEUTRAL)
+    curve.set(xscale="log", xlabel="period (positions)", title="$s$ by period", ylim=(-1.2, 1.2))
+    curve.set_xticks([4, 8, 16, 32, 64], ["4", "8", "16", "32", "64"])
+    curve.minorticks_off()
+    brief = joined_by_and(told)
+    caption = (
+        f"What a head that looks {offset} places ahead does to a wave of the position embeddings. It compares the wave"
+        f" (grey) with the same wave {offset} places on (green, dashed). A slow wave hardly changes over {offset} places,"
+        f" so the head is nearly symmetric on it although it looks to one side only. The symmetry is {brief} (right:"
+        f" $s = \\cos 2\\varphi$, where the wave is turned by the angle $\\varphi = 2\\pi \\cdot {offset}$ / period)."
+    )
+    alt = f"A slow and a fast wave, each with a copy that is shifted by {offset} positions. Symmetry is {brief}."
+    return CaptionedFigure(figure, "fig-why-turned", caption, alt)
+
+
+@house_style()
+def ranks_of_families(found: Directions, names: Mapping[tuple[str, str], str]) -> CaptionedFigure:
+    """The mean rank of each family of released models among tosses of its heads: a named dot for each.
+
+    Args:
+        found: the ranks.
+        names: of the dots, by part and family.
+    """
+    rows = [("decoder", *item) for item in found.decoders.families.items()]
+    rows += [("encoder", *item) for item in found.encoders.families.items()]
+    rows.sort(key=lambda row: (row[0] == "decoder", -row[2]))
+    figure, panel = new_figure(6.4, 0.9 + 0.22 * len(rows))
+    places = np.arange(len(rows))
+    for part, colour in (("encoder", PART_COLOURS["encoder"]), ("decoder", PART_COLOURS["decoder"])):
+        chosen = [place for place, row in zip(places, rows, strict=True) if row[0] == part]
+        panel.plot([rows[place][2] for place in chosen], chosen, "o", color=colour, label=f"{part}s", markersize=7)
+    panel.axvline(0.5, color=NEUTRAL, linewidth=1, linestyle="--", label="directions by coins")
+    panel.set(xlabel="rank among coins (0: all heads point the same way)", xlim=(-0.03, 0.75))
+    panel.set_yticks(places, [names[part, family] for part, family, _ in rows])
+    panel.legend(loc="center right")
+    means = (
+        f"{number(found.decoders.rank, 3)} over {len(found.decoders.families)} families of decoders and"
+        f" {number(found.encoders.rank, 2)} over {len(found.encoders.families)} families of encoders"
+    )
+    caption = (
+        "Do the heads of a layer point the same way? The rank of a layer among all ways to transpose some of its heads,"
+        f" for released models (mean over families: {means}). Heads that are transposed by the toss of a coin have a mean"
+        " rank of 0.5. The rank of a family is the mean over its models of the median over layers."
+    )
+    alt = f"Dots of the rank of each family. Means are {means}; coins give 0.5."
+    return CaptionedFigure(figure, "fig-why-ranks", caption, alt)
+
+
+@house_style()
+def waves_of_shifted_readers(experiment: Planned, offsets: dict[str, int]) -> CaptionedFigure:
+    """s by period of the wave, of the layer that scores lowest, beside cos 2wq: a panel for each offset q.
+
+    Args:
+        experiment: the runs.
+        offsets: arms, and the places to the left at which they read their predictions.
+    """
+    figure, panels = new_figure(6.4, 2.6, 1, len(offsets), sharey=True)
+    some_run = next(iter(experiment.runs["q0"].values()))
+    n = some_run.config["block_size"]
+    octaves = waves.octaves(n)
+    periods = np.geomspace(2, n, 400)
+    lowest = {}
+    for panel, (arm, offset), colour in zip(panels, offsets.items(), PALETTE[2:], strict=False):
+        panel.axhline(0, color=NEUTRAL, linewidth=0.8)
+        panel.plot(periods, np.cos(4 * np.pi * offset / periods), color=NEUTRAL, linewidth=1, label="$\\cos 2wq$")
+        for octave in octaves:
+            values = experiment.values(arm, lowest_of(f"position_symmetry_{octave}"))
+            middle = min(octave * 2**0.5, n)
+            panel.plot([middle] * len(values), values, "o", color=colour, alpha=0.6, markersize=4)
+            panel.plot(middle, values.mean(), "_", color="black", markersize=14)
+            lowest[arm, octave] = values.mean()
+        panel.set(xscale="log", xlabel="period (characters)", title=f"q = {offset}", ylim=(-1.1, 1.1))
+        panel.set_xticks([2, 4, 8, 16, 32], ["2", "4", "8", "16", "32"])
+        panel.minorticks_off()
+    panels[0].set_ylabel("symmetry $s$")
+    panels[0].legend(loc="lower right")
+    seeds = len(experiment.runs["q0"])
+    brief = ", ".join(f"{number(lowest[arm, 8], 2)} at q = {offset}" for arm, offset in offsets.items())
+    caption = (
+        "Symmetry of $W_{qk}$ on the waves of the table of position embeddings, by octave, in encoders that predict a"
+        " masked character from the position $q$ places to its left. A dot is the layer of a run with the lowest"
+        f" score, and a bar is the mean of {seeds} seeds. The grey curve is $\\cos 2wq$ with the frequency"
+        f" $w = 2\\pi / T$ of a wave of period $T$. In the octave from 8 to 16 the means are {brief}."
+    )
+    alt = f"Three panels of symmetry by period of the wave, with a cosine. In the octave from 8 to 16: {brief}."
+    return CaptionedFigure(figure, "fig-why-shifted", caption, alt)

@@ -1,0 +1,399 @@
+"""What each plan on *Why?* asked for, what its runs say, and the outcome in the words of the plan.
+
+Thresholds are read from the plans. The rules are those of the plans; `Outcome` has the words that most of them share.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+
+from attngeo.experiments.runs.estimates import Estimate, over_seeds
+from attngeo.experiments.runs.numbers_in_words import as_score, joined_by_and, number, with_interval
+from attngeo.files.checkout import data
+from chapters import why
+from chapters.positions import Outcome
+from livingpaper.display.check_line import spelled
+from chapters.why import Planned
+
+INCOMPLETE = "not complete yet"
+HOLDS_RULE, RULES = "the lead holds", "what counts as what"
+SIDES = ("n16-q100", "n16-q000")  # arms of the primary contrast of why_sides
+MET, NOT_MET, DEPENDS = (
+    "the assumption is met early",
+    "it is not met",
+    "it depends on the type of positional encoding",
+)
+REFUTED, STAGES_HOLD = "the two stages are refuted", "the two stages hold here"
+AGAINST = (REFUTED, Outcome.FALLS.value, NOT_MET)
+CONFIRMED = (STAGES_HOLD, Outcome.HOLDS.value, MET)
+# from what speaks most against our explanations to what speaks for them
+ORDER = (*AGAINST, DEPENDS, Outcome.IN_PART.value, Outcome.UNDECIDED.value, INCOMPLETE, *CONFIRMED)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A planned experiment in three sentences and an outcome."""
+
+    question: str  # what was changed, and what should follow
+    asked: str
+    found: str
+    outcome: str  # in the words of the plan
+
+    @property
+    def place(self) -> int:
+        """In the order in which findings are told: those against our explanations first."""
+        return ORDER.index(self.outcome)
+
+
+def rules(experiment: str) -> dict[str, str]:
+    """What counts as what, by a plan."""
+    plan: dict[str, Any] = msgspec.yaml.decode((data("runs", experiment) / "experiment.yml").read_text("utf-8"))
+    return plan.get(RULES) or plan["primary contrast"][RULES]
+
+
+def threshold(experiment: str, rule: str = HOLDS_RULE) -> float:
+    """The first number with a decimal point in a rule of a plan, such as -0.5 in "the interval lies below -0.5"."""
+    found = re.search(r"-?\d+\.\d+", rules(experiment)[rule])
+    if found is None:
+        raise ValueError(f"The plan of {experiment} has no number in its rule {rule!r}.")
+    return float(found[0])
+
+
+# the rules
+
+
+def below(difference: Estimate, asked: float) -> Outcome:
+    """Holds if the interval lies below a number that is negative, in part if it lies below 0."""
+    if difference.high < asked:
+        return Outcome.HOLDS
+    return Outcome.IN_PART if difference.high < 0 else Outcome.FALLS
+
+
+def of_hidden(difference: Estimate, asked: float) -> Outcome:
+    """Falls if the interval contains 0 or lies below it; holds if it lies above 0 and the mean exceeds a number."""
+    if difference.low <= 0:
+        return Outcome.FALLS
+    return Outcome.HOLDS if difference.value > asked else Outcome.IN_PART
+
+
+def of_tables(slow_white: Estimate, white_band: Estimate, slow_band: Estimate, band: Estimate) -> Outcome:
+    """Falls if slow minus band has an interval that is not above 0; holds if all three lie in order, band below 0."""
+    if slow_band.low <= 0:
+        return Outcome.FALLS
+    ordered = slow_white.low > 0 and white_band.low > 0 and band.high < 0
+    return Outcome.HOLDS if ordered else Outcome.IN_PART
+
+
+def of_windows(difference: Estimate, everything: Estimate, window: Estimate) -> Outcome:
+    """Falls if the interval is not above 0; holds if decoders that see all places have a mean below 0, and others not."""
+    if difference.low <= 0:
+        return Outcome.FALLS
+    return Outcome.HOLDS if everything.value < 0 <= window.high else Outcome.IN_PART
+
+
+def of_sides(difference: Estimate, loss: float, asked: float, plateau: float) -> Outcome:
+    """As `below`, and undecided if the encoders with an uninformative right side did not learn."""
+    return Outcome.UNDECIDED if loss >= plateau else below(difference, asked)
+
+
+def of_agreement(intervals: Sequence[Estimate], asked: float) -> str:
+    """Met if every interval lies above a number, not met if every one lies below it, else it depends."""
+    if all(interval.low > asked for interval in intervals):
+        return MET
+    return NOT_MET if all(interval.high < asked for interval in intervals) else DEPENDS
+
+
+# the plans
+
+
+def shift(experiment: Planned) -> Finding:
+    """Encoders that predict a masked character from a place to its left."""
+    difference = experiment.difference("q2", "q0", why.lowest_of("position_symmetry_8"))
+    asked = threshold("why_shift")
+    return Finding(
+        "An encoder that predicts a masked character two places to the left of it must look two places to the right."
+        " Waves with a period of 8 to 16 characters should then become skew-symmetric.",
+        f"interval below {number(asked, 1)}",
+        f"$s$ on these waves changes by {with_interval(difference, as_score)}",
+        below(difference, asked).value,
+    )
+
+
+def hidden(experiment: Planned) -> Finding:
+    """Rotary encoders whose predicted places hold random characters in place of the mask."""
+    difference = experiment.difference("rotary-random", "rotary-mask", why.median_of("symmetry"))
+    first_layer = experiment.difference("rotary-random", "rotary-mask", why.of_layer("symmetry", 0))
+    asked = threshold("why_hidden")
+    of_first = f"in the first layer alone {with_interval(first_layer, as_score)}"
+    if first_layer.low <= 0:
+        of_first += ", which the plan counts against the explanation"
+    return Finding(
+        "If the predicted places hold random characters and not the mask, the same embeddings ask and answer. Encoders"
+        " with rotary positions should then become symmetric.",
+        f"mean above {number(asked, 2)} and interval above 0",
+        f"$s$ changes by {with_interval(difference, as_score)}; {of_first}",
+        of_hidden(difference, asked).value,
+    )
+
+
+def tables(experiment: Planned) -> Finding:
+    """Frozen tables of position embeddings that are made of slow, all, or fast waves."""
+    measure = why.median_of("position_symmetry", single_heads=True)
+    pairs = (("slow", "white"), ("white", "band"), ("slow", "band"))
+    differences = [experiment.difference(*pair, measure) for pair in pairs]
+    outcome = of_tables(*differences, experiment.estimate("band", measure))
+    still = [arm for arm in ("slow", "white", "band") if experiment.mean(arm, why.held_out_loss) > why.PLATEAU]
+    learned = (
+        f"; {len(still)} of the 3 kinds of encoders learned hardly more than the frequencies of characters"
+        if still
+        else ""
+    )
+    return Finding(
+        "If the position embeddings are frozen and made of slow waves alone, single heads should be more symmetric than"
+        " with fast waves.",
+        "intervals above 0, and negative scores for fast waves",
+        f"$s$ with slow waves minus $s$ with fast waves: {with_interval(differences[-1], as_score)}{learned}",
+        outcome.value,
+    )
+
+
+def windows(experiment: Planned) -> Finding:
+    """Decoders that see the places from eight to four to the left alone."""
+    measure = why.median_of("position_symmetry_32")
+    difference = experiment.difference("window", "all", measure)
+    everything, window = (experiment.estimate(arm, measure) for arm in ("all", "window"))
+    premise = (
+        f"; without the window $s$ is {number(everything.value, 2)}, so the premise that it is negative is not met"
+        if everything.value >= 0
+        else ""
+    )
+    return Finding(
+        "A decoder that sees only the places from 8 to 4 to its left needs a peak and not a slope, so its slowest wave"
+        " should no longer be skew-symmetric.",
+        "interval above 0, and a negative score without the window",
+        f"$s$ on the slowest wave changes by {with_interval(difference, as_score)}{premise}",
+        of_windows(difference, everything, window).value,
+    )
+
+
+def sides(experiment: Planned) -> Finding:
+    """Encoders whose right side tells nothing."""
+    question = (
+        "If all characters to the right of the masked one are replaced by random ones, the two sides no longer tell"
+        " equally much, and the part of $W_{qk}$ that compares positions should lose its symmetry."
+    )
+    asked = f"interval below {number(threshold('why_sides'), 1)}"
+    if not experiment.is_whole(*SIDES):
+        return Finding(question, asked, runs_so_far(experiment, SIDES), INCOMPLETE)
+    difference = experiment.difference(*SIDES, why.median_of("position_symmetry"))
+    loss = experiment.mean(SIDES[0], why.held_out_loss)
+    outcome = of_sides(difference, loss, threshold("why_sides"), threshold("why_sides", "undecided"))
+    found = f"$s$ between positions changes by {with_interval(difference, as_score)}"
+    if outcome is Outcome.UNDECIDED:
+        found += f"; these encoders hardly learned (held-out loss {number(loss, 2)} nats)"
+    return Finding(question, asked, found, outcome.value)
+
+
+def runs_so_far(experiment: Planned, arms: Sequence[str]) -> str:
+    """How many runs of some arms are recorded."""
+    done = sum(len(experiment.runs.get(arm, {})) for arm in arms)
+    return f"{done} of the {sum(experiment.planned[arm] for arm in arms)} runs that decide are recorded"
+
+
+# the correlation of the two directions of a pair
+
+ARMS = {"table": "learned position embeddings", "rotary": "rotary positions", "none": "no positional encoding"}
+AGREEMENT, EARLY = "why_agreement", 50  # the experiment; the step at which it is judged
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The correlation of beta_ij with beta_ji along training, once every planned run has been measured."""
+
+    rows: pd.DataFrame  # medians over layers: arm, run, step, heads
+    asked: float
+
+    def at(self, arm: str, step: int) -> Estimate:
+        """Mean over the seeds of an arm at a step, with Student's interval."""
+        return over_seeds(self.values(arm, step))
+
+    def values(self, arm: str, step: int) -> np.ndarray:
+        """The correlation of each run of an arm at a step, median over layers."""
+        chosen = self.rows[(self.rows["arm"] == arm) & (self.rows["step"] == step)]
+        return chosen.sort_values("run")["heads"].to_numpy()
+
+    @property
+    def last_step(self) -> int:
+        """At which training ended."""
+        return int(self.rows["step"].max())
+
+    @property
+    def outcome(self) -> str:
+        """In the words of the plan."""
+        return of_agreement([self.at(arm, EARLY) for arm in ARMS], self.asked)
+
+
+def agreement_rows(experiment: Planned, rows: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Correlations of the recorded runs: medians over layers by run and step.
+
+    Args:
+        experiment: the runs of why_agreement.
+        rows: of agreement.csv; by default those that are recorded.
+    """
+    if rows is None:
+        rows = pd.read_csv(data("runs", AGREEMENT) / "agreement.csv")
+    names = [f"{arm}-{seed}" for arm, by_seed in experiment.runs.items() for seed in by_seed]
+    medians = rows[rows["run"].isin(names)].groupby(["run", "step"], as_index=False)["heads"].median()
+    medians["arm"] = medians["run"].str.rpartition("-")[0]
+    return medians
+
+
+def measured(experiment: Planned, rows: pd.DataFrame | None = None) -> int:
+    """How many runs of why_agreement are recorded and were measured at the step that the plan judges."""
+    return int((agreement_rows(experiment, rows)["step"] == EARLY).sum())
+
+
+def agreement(experiment: Planned, rows: pd.DataFrame | None = None) -> Agreement | None:
+    """The correlation along training; None until every planned run is recorded and measured."""
+    if measured(experiment, rows) < sum(experiment.planned.values()):
+        return None
+    return Agreement(agreement_rows(experiment, rows), threshold(AGREEMENT, MET))
+
+
+def coefficients(experiment: Planned, found: Agreement | None) -> Finding:
+    """Whether the two directions of a pair are correlated early in training."""
+    question = (
+        "The paper's Theorem 2.4 assumes that two positions of a text contribute to each other's prediction in a"
+        " correlated way. Are these contributions correlated early in training?"
+    )
+    limit = number(threshold(AGREEMENT, MET), 1)
+    asked = f"all three intervals above {limit} at step {EARLY}"
+    if found is None:
+        return Finding(question, asked, runs_so_far(experiment, list(experiment.planned)), INCOMPLETE)
+    values = [f"{with_interval(found.at(arm, EARLY), as_score)} with {words}" for arm, words in ARMS.items()]
+    return Finding(question, asked, f"correlation {'; '.join(values)}", found.outcome)
+
+
+AGREEMENT_TOLD = {
+    MET: (
+        "Early in training, the contributions of the two directions of a pair are correlated in all three kinds of"
+        " encoders, so the assumption of the paper's Theorem 2.4 is met at this stage of training."
+    ),
+    NOT_MET: (
+        "Early in training, the contributions of the two directions of a pair are less correlated than our plan"
+        " required in all three kinds of encoders. By our plan, the assumption of the paper's Theorem 2.4 is not met at"
+        " this stage of training."
+    ),
+    DEPENDS: (
+        "Early in training, the correlation between the two directions of a pair exceeds what our plan required in some"
+        " kinds of encoders and not, or not clearly, in others. By our plan, the answer depends on the type of"
+        " positional encoding."
+    ),
+}
+NOT_ENOUGH = (
+    " Encoders without learned position embeddings do not become symmetric all the same ($s$ = {scores}), so this"
+    " assumption is not enough to make $W_{qk}$ symmetric."
+)
+SYMMETRIC = 0.1  # above which the plan calls W_qk symmetric
+
+
+def agreement_told(experiment: Planned, found: Agreement | None) -> str:
+    """The outcome of why_agreement in sentences, for every outcome that it can have."""
+    if found is None:
+        return (
+            f"So far, {runs_so_far(experiment, list(experiment.planned))}. Our plan allows no comparison before all of"
+            " them are complete, so we report no result."
+        )
+    told = AGREEMENT_TOLD[found.outcome]
+    without = {arm: experiment.mean(arm, why.median_of("symmetry")) for arm in ("rotary", "none")}
+    if found.outcome == MET and max(without.values()) < SYMMETRIC:
+        scores = " and ".join(f"{number(s, 2)} with {ARMS[arm]}" for arm, s in without.items())
+        told += NOT_ENOUGH.format(scores=scores)
+    return told
+
+
+def agreement_table(found: Agreement) -> pd.DataFrame:
+    """The correlation by step of training, a row for each type of positional encoding."""
+    steps = sorted(int(step) for step in found.rows["step"].unique())
+    return pd.DataFrame(
+        {"positional encoding": words}
+        | {f"step {step:,}": with_interval(found.at(arm, step), as_score) for step in steps}
+        for arm, words in ARMS.items()
+    )
+
+
+# experiments on what a model reads out, whose plans and numbers are on the page of the theorem
+
+
+def read_out(first: tuple[Estimate, Estimate], asked: tuple[float, float]) -> Finding:
+    """Whether what a model reads out of a token is even before W_qk is symmetric.
+
+    Args:
+        first: evenness before s of W_qk passes 0.1, and at the end the evenness of encoders minus that of decoders.
+        asked: the number above which the first interval must lie, and the one below which the plan is refuted.
+    """
+    before, more = first
+    if before.low > asked[0] and more.low > 0:
+        outcome = STAGES_HOLD
+    else:
+        outcome = REFUTED if before.low < asked[1] or more.low <= 0 else Outcome.UNDECIDED.value
+    return Finding(
+        "What an encoder reads out of a token should be the same on both sides (evenness near 1) before $W_{qk}$ becomes"
+        " symmetric.",
+        f"interval above {number(asked[0], 1)}, and more than in decoders",
+        f"evenness {with_interval(before, partial(number, digits=2))} before $s$ passes 0.1",
+        outcome,
+    )
+
+
+def one_sided(difference: Estimate, asked: float) -> Finding:
+    """Whether a read-out that was learned from one side keeps W_qk from becoming symmetric."""
+    if difference.high < asked:
+        outcome = STAGES_HOLD
+    else:
+        outcome = REFUTED if difference.high >= 0 else Outcome.UNDECIDED.value
+    return Finding(
+        "A model that first learns from the left side alone should keep a less symmetric $W_{qk}$ when its attention then"
+        " sees both sides.",
+        f"interval below {number(asked, 1)}",
+        f"$s$ between positions changes by {with_interval(difference, as_score)}; these models hardly learned",
+        outcome,
+    )
+
+
+def findings_table(findings: Sequence[Finding]) -> pd.DataFrame:
+    """A row for each plan, those against our explanations first."""
+    return pd.DataFrame(
+        {
+            "outcome in the words of the plan": f"**{finding.outcome}**",
+            "what we expected": finding.question,
+            "our plan asked for": finding.asked,
+            "we found": finding.found,
+        }
+        for finding in sorted(findings, key=lambda finding: finding.place)
+    )
+
+
+def counted(findings: Sequence[Finding]) -> str:
+    """How many plans had which outcome, as sentences."""
+    against = sum(finding.outcome in AGAINST for finding in findings)
+    confirmed = sum(finding.outcome in CONFIRMED for finding in findings)
+    waiting = sum(finding.outcome == INCOMPLETE for finding in findings)
+    between = len(findings) - against - confirmed - waiting
+    parts = [
+        (confirmed, "confirmed our explanation in full"),
+        (between, "confirmed it in part or left it undecided"),
+        (against, "went against it"),
+        (waiting, "is not complete yet" if waiting == 1 else "are not complete yet"),
+    ]
+    told = [f"{spelled(count)} {words}" for count, words in parts if count]
+    return (
+        f"We planned {spelled(len(findings))} experiments to find the reason. By the words of their plans,"
+        f" {joined_by_and(told)}."
+    )

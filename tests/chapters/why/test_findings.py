@@ -1,0 +1,110 @@
+"""The outcome of each plan on *Why?* is that of its rules, for every outcome that the rules know."""
+
+import pandas as pd
+import pytest
+from chapters import why
+from chapters.positions import Outcome
+from chapters.why import Planned, findings, told
+
+from attngeo.experiments.runs.estimates import Estimate
+
+
+def about(value: float, half: float = 0.1) -> Estimate:
+    return Estimate(value, value - half, value + half)
+
+
+def test_thresholds_are_those_of_the_plans():
+    asked = {name: findings.threshold(name) for name in ("why_shift", "why_hidden", "why_sides")}
+    assert asked == {"why_shift": -0.5, "why_hidden": 0.15, "why_sides": -0.5}
+    assert findings.threshold("why_sides", "undecided") == 2.75
+    assert findings.threshold("why_agreement", findings.MET) == 0.5
+    with pytest.raises(ValueError, match="no number"):
+        findings.threshold("why_tables", "in part")
+
+
+@pytest.mark.parametrize(("value", "outcome"), [(-0.7, "HOLDS"), (-0.5, "IN_PART"), (-0.05, "FALLS"), (0.3, "FALLS")])
+def test_an_interval_that_must_lie_below_a_negative_number(value, outcome):
+    assert findings.below(about(value), -0.5) is Outcome[outcome]
+    assert findings.of_sides(about(value), 2.7, -0.5, 2.75) is Outcome[outcome]
+    assert findings.of_sides(about(value), 2.75, -0.5, 2.75) is Outcome.UNDECIDED
+
+
+def test_the_rules_of_the_other_plans():
+    assert findings.of_hidden(about(0.2), 0.15) is Outcome.HOLDS
+    assert findings.of_hidden(about(0.12), 0.15) is Outcome.IN_PART
+    assert findings.of_hidden(about(0.05), 0.15) is Outcome.FALLS
+    assert findings.of_tables(about(0.2), about(0.2), about(0.4), about(-0.2)) is Outcome.HOLDS
+    assert findings.of_tables(about(0.2), about(0.2), about(0.4), about(0.0)) is Outcome.IN_PART
+    assert findings.of_tables(about(0.2), about(0.2), about(0.0), about(-0.2)) is Outcome.FALLS
+    assert findings.of_windows(about(0.3), about(-0.2), about(0.1)) is Outcome.HOLDS
+    assert findings.of_windows(about(0.3), about(0.2), about(0.5)) is Outcome.IN_PART
+    assert findings.of_windows(about(0.3), about(-0.6), about(-0.3)) is Outcome.IN_PART
+    assert findings.of_windows(about(0.05), about(-0.2), about(0.1)) is Outcome.FALLS
+    assert findings.one_sided(about(-0.3), -0.1).outcome == findings.STAGES_HOLD
+    assert findings.one_sided(about(-0.15), -0.1).outcome == Outcome.UNDECIDED.value
+    assert findings.one_sided(about(0.2), -0.1).outcome == findings.REFUTED
+    for before, more, outcome in ((0.95, 0.2, findings.STAGES_HOLD), (0.7, 0.2, "undecided"), (0.95, 0.0, "refuted")):
+        assert outcome in findings.read_out((about(before), about(more)), (0.8, 0.5)).outcome
+
+
+def made_agreement(**levels: float) -> tuple[Planned, pd.DataFrame]:
+    """Runs of five seeds for each arm with correlations about a level, alike in four layers and at two steps."""
+    recorded = why.planned("why_agreement")
+    some_run = next(run for by_seed in recorded.runs.values() for run in by_seed.values())
+    runs = {arm: dict.fromkeys(range(5), some_run) for arm in levels}
+    rows = [
+        {"run": f"{arm}-{seed}", "step": step, "layer": layer, "heads": level + seed / 100}
+        for arm, level in levels.items()
+        for seed in range(5)
+        for step in (0, findings.EARLY)
+        for layer in range(4)
+    ]
+    return Planned("made", runs, recorded.planned), pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(
+    ("levels", "outcome"),
+    [
+        ({"table": 0.7, "rotary": 0.7, "none": 0.8}, findings.MET),
+        ({"table": 0.2, "rotary": 0.1, "none": 0.3}, findings.NOT_MET),
+        ({"table": 0.2, "rotary": 0.7, "none": 0.7}, findings.DEPENDS),
+        ({"table": 0.49, "rotary": 0.7, "none": 0.7}, findings.DEPENDS),  # its interval contains 0.5
+    ],
+)
+def test_every_outcome_of_the_correlation_has_its_sentence(levels, outcome):
+    experiment, rows = made_agreement(**levels)
+    found = findings.agreement(experiment, rows)
+    assert found.outcome == outcome and findings.coefficients(experiment, found).outcome == outcome
+    words = findings.agreement_told(experiment, found)
+    assert words.startswith(findings.AGREEMENT_TOLD[outcome])
+    assert list(findings.agreement_table(found)) == ["positional encoding", "step 0", "step 50"]
+
+
+def test_the_correlation_is_not_compared_before_every_run_is_measured():
+    experiment, rows = made_agreement(table=0.7, rotary=0.7, none=0.7)
+    for missing in (rows[rows["run"] != "none-4"], rows[(rows["run"] != "none-4") | (rows["step"] == 0)]):
+        assert findings.measured(experiment, missing) == 14 and findings.agreement(experiment, missing) is None
+    assert findings.coefficients(experiment, None).outcome == findings.INCOMPLETE
+    assert "no result" in findings.agreement_told(experiment, None)
+
+
+def test_findings_against_our_explanations_come_first():
+    outcomes = [findings.STAGES_HOLD, "in part", findings.INCOMPLETE, "the lead falls", findings.REFUTED]
+    made = [findings.Finding(outcome, "asked", "found", outcome) for outcome in outcomes]
+    first = findings.findings_table(made)["what we expected"]
+    assert list(first) == [findings.REFUTED, "the lead falls", "in part", findings.INCOMPLETE, findings.STAGES_HOLD]
+    assert findings.counted(made) == (
+        "We planned five experiments to find the reason. By the words of their plans, one confirmed our explanation in"
+        " full, one confirmed it in part or left it undecided, two went against it and one is not complete yet."
+    )
+
+
+def test_which_models_are_ahead_follows_from_both_intervals():
+    up, none, down = about(0.3), about(0.0), about(-0.3)
+    sentences = {
+        told.ahead(*pair) for pair in ((up, down), (down, up), (up, up), (up, none), (none, down), (none, none))
+    }
+    assert len(sentences) == 6
+    assert "encoders are the more symmetric models, and with rotary positions decoders are" in told.ahead(up, down)
+    assert told.change(0.58, 0.04) == "drops from 0.58 to 0.04" and told.change(0.05, 0.28).startswith("rises")
+    assert told.change(0.058, 0.06).startswith("hardly changes")
