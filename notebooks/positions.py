@@ -36,7 +36,7 @@ from livingpaper.claims.claim import Verdict, claim, compare
 from attngeo.files.checkout import data
 from attngeo.experiments.runs.arms import Contrast, whole_arms
 from attngeo.experiments.runs.experiments import read_experiment
-from attngeo.experiments.runs.numbers_in_words import as_score, number
+from attngeo.experiments.runs.numbers_in_words import as_score, number, spelled
 from attngeo.experiments.runs.record import Run
 from livingpaper.released_results import absolute_against_others, families_by_positions, released_results
 
@@ -113,7 +113,7 @@ glue("frozen-pilots", f"{min(in_pilots):.2f} to {max(in_pilots):.2f}")
 glue("runs-layers", first.arms["mlm-learned"].config["layers"])
 glue("runs-d_model", first.arms["mlm-learned"].config["d_model"])
 glue("runs-enough", ENOUGH)
-glue("undated", told.COUNTS[len(positions.UNDATED)].capitalize())
+glue("undated", spelled(len(positions.UNDATED)).capitalize())
 
 # %% tags=["remove-input"]
 Markdown(

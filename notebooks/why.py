@@ -24,21 +24,21 @@ from IPython.display import Markdown
 from scipy import stats
 
 from attngeo.errors import ParameterError
-from attngeo.experiments.runs.numbers_in_words import as_score, extent, number, share_of, with_interval
+from attngeo.experiments.runs.numbers_in_words import as_score, extent, number, share_of, spelled, with_interval
 from attngeo.experiments.runs.record import Run
 from attngeo.experiments.survey.coherence import recorded as recorded_coherence
 from attngeo.experiments.survey.coins import directions
 from chapters import positions, why
-from chapters.positions import told as told_of_plans
+from chapters.positions import crossing, told
 from chapters.positions_theory import read_outs
-from chapters.why import figures, findings, places, told
+from chapters.why import figures, findings, places
 from livingpaper.claims.claim import Verdict, claim, compare
-from livingpaper.display.check_line import spelled
+
 from livingpaper.display.page import glue, show, table
 from livingpaper.display.strength import strength
 
-if experiment not in told.READ:
-    raise ParameterError(f"Parameter experiment must be one of {', '.join(told.READ)}, not {experiment!r}.")
+if experiment not in crossing.READ:
+    raise ParameterError(f"Parameter experiment must be one of {', '.join(crossing.READ)}, not {experiment!r}.")
 if not 3 <= seeds <= 10:
     raise ParameterError(f"Parameter seeds must be in [3, 10], not {seeds}.")
 
@@ -48,7 +48,7 @@ def first_seeds(judgement: positions.Judged) -> positions.Judged:
     return judgement.of(judgement.arms["mlm-learned"].seeds[:seeds])
 
 
-every = {name: first_seeds(positions.recorded(name)) for name in told.READ}
+every = {name: first_seeds(positions.recorded(name)) for name in crossing.READ}
 chosen = every[experiment]
 first = positions.recorded()
 glue("layers", chosen.arms["mlm-learned"].config["layers"])
@@ -57,7 +57,7 @@ glue("experiments", spelled(len(every)))
 assert all(
     e.arms["mlm-rotary"].mean("held_out_loss") < e.arms["mlm-learned"].mean("held_out_loss") for e in every.values()
 )
-of_characters = [told.encoder_minus_decoder(every[name], "rotary") for name in told.OF_CHARACTERS]
+of_characters = [crossing.encoder_minus_decoder(every[name], "rotary") for name in crossing.OF_CHARACTERS]
 glue("reversed", share_of(sum(e.high < 0 for e in of_characters), len(of_characters)))
 inside = first.of_arm("mlm-learned")["inside"].mean()
 assert inside > 0.9 > 0.3 > first.outside[0]
@@ -79,7 +79,7 @@ tested = [
 
 # %% tags=["remove-input"]
 Markdown(
-    f"**{told.crossing(chosen)}** {strength('in small models')}\n\n"
+    f"**{crossing.sentences(chosen)}** {strength('in small models')}\n\n"
     "What could positional encoding have to do with it? A model with learned position embeddings compares positions inside"
     " $W_{qk}$. An encoder sees both sides of a hidden token, and we can prove for one layer at the start of training, under"
     f" conditions, that it then learns to compare positions symmetrically. {strength('proven')} Whether this is the reason in"
@@ -87,8 +87,8 @@ Markdown(
 )
 
 # %% tags=["remove-input"]
-shown = dict.fromkeys((experiment, *told.SHOWN))
-figures.crossing_lines({told.READ[name][1]: every[name] for name in list(shown)[:3]})
+shown = dict.fromkeys((experiment, *crossing.SHOWN))
+crossing.lines({crossing.READ[name][1]: every[name] for name in list(shown)[:3]})
 
 # %% [markdown]
 # ## What we changed
@@ -102,11 +102,11 @@ figures.crossing_lines({told.READ[name][1]: every[name] for name in list(shown)[
 # [Types of positional encoding](positions.py) has every plan, and two further types of positional encoding.
 
 # %% tags=["remove-input"]
-Markdown(told_of_plans.outcomes(positions.all_recorded()))
+Markdown(told.outcomes(positions.all_recorded()))
 
 # %% tags=["remove-input"]
 table(
-    pd.DataFrame([told.crossing_row(judgement) for judgement in every.values()]),
+    pd.DataFrame([crossing.row(judgement) for judgement in every.values()]),
     name="tab-why-crossing",
     caption="Symmetry of encoders minus symmetry of decoders after training, with 95 % intervals over seeds (Student). A positive "
     "number means that encoders are more symmetric, as the paper predicts. The plans judge another difference: that between encoders "
@@ -331,13 +331,13 @@ def interval(by_seed: np.ndarray) -> tuple[float, float]:
 )
 def who_is_more_symmetric(seeds=10):
     reversed_everywhere = True
-    for name in told.OF_CHARACTERS:
+    for name in crossing.OF_CHARACTERS:
         arms = positions.recorded(name).arms
         s = {arm: np.array([s_of(run) for run in arms[arm].runs[:seeds]]) for arm in positions.ARMS}
         low, _ = interval(s["mlm-learned"] - s["clm-learned"])
         _, high = interval(s["mlm-rotary"] - s["clm-rotary"])
         reversed_everywhere &= low > 0 > high
-        title = told.READ[name][1]
+        title = crossing.READ[name][1]
         yield compare(f"{title}: learned, encoder minus decoder, lower end", low, ">" if low > 0 else "<", 0)
         yield compare(f"{title}: rotary, encoder minus decoder, upper end", high, "<" if high < 0 else ">", 0)
     if reversed_everywhere:

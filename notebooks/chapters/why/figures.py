@@ -1,4 +1,4 @@
-"""The figures of *Why?*: crossing lines, a wave that is turned, heads among coins, and waves of shifted readers."""
+"""Figures of *Why?* and its details: a wave that is turned, heads among coins, and waves of shifted readers."""
 
 from collections.abc import Mapping
 
@@ -8,57 +8,7 @@ from attngeo.bilinear import waves
 from attngeo.experiments.runs.numbers_in_words import joined_by_and, number
 from attngeo.experiments.survey.coins import Directions
 from attngeo.plot.style import CROSS, NEUTRAL, PALETTE, PART_COLOURS, CaptionedFigure, house_style, new_figure
-from chapters.positions import Judged, S
 from chapters.why import Planned, lowest_of
-
-PARTS = {"encoder": "mlm", "decoder": "clm"}
-ENDS = {"learned": "learned", "rotary": "rotary"}  # of the lines, and their labels
-APART = 0.07  # of the labels of two lines, in s
-
-
-@house_style()
-def crossing_lines(experiments: Mapping[str, Judged]) -> CaptionedFigure:
-    """s with learned position embeddings and with rotary positions: a line for each seed, bold lines for means.
-
-    Args:
-        experiments: by the title of their panel.
-    """
-    figure, panels = new_figure(7.2, 3.0, 1, len(experiments), sharey=True, squeeze=False)
-    brief = []
-    for panel, (title, judgement) in zip(panels[0], experiments.items(), strict=True):
-        ends: dict[str, list[float]] = {}
-        for part, objective in PARTS.items():
-            colour = PART_COLOURS[part]
-            by_seed = np.array([judgement.arms[f"{objective}-{kind}"].values(S) for kind in ENDS])
-            panel.plot([0, 1], by_seed, color=colour, linewidth=0.8, alpha=0.35)
-            ends[part] = list(by_seed.mean(1))
-            panel.plot([0, 1], ends[part], color=colour, linewidth=2.5, marker="o", markersize=5)
-        for place, (side, x) in enumerate((("right", -0.08), ("left", 1.08))):
-            higher, lower = sorted(PARTS, key=lambda part, place=place: -ends[part][place])
-            gap = ends[higher][place] - ends[lower][place]
-            shift = max(0.0, APART - gap) / 2
-            for part, y in ((higher, ends[higher][place] + shift), (lower, ends[lower][place] - shift)):
-                words = number(ends[part][place], 2)
-                panel.text(x, y, words, ha=side, va="center", color=PART_COLOURS[part], fontweight="bold")
-        panel.axhline(0, color=NEUTRAL, linewidth=0.8)
-        panel.set(title=title, xlim=(-0.55, 1.55))
-        panel.set_xticks([0, 1], ENDS.values())
-        panel.grid(False, axis="x")
-        words = (f"{part}s {number(first, 2)} and {number(second, 2)}" for part, (first, second) in ends.items())
-        brief.append(f"{title}: {', '.join(words)}")
-    panels[0, 0].set_ylabel("symmetry $s$ of $W_{qk}$")
-    handles = [
-        panels[0, 0].plot([], [], color=PART_COLOURS[part], linewidth=2.5, label=f"{part}s")[0] for part in PARTS
-    ]
-    figure.legend(handles=handles, loc="outside upper center", ncols=2)
-    seeds = sorted({len(judgement.arms["mlm-learned"]) for judgement in experiments.values()})
-    caption = (
-        "Symmetry of $W_{qk}$ after training (median over layers) with learned position embeddings and with rotary"
-        f" positions. A thin line is a seed ({joined_by_and([str(n) for n in seeds])} per panel), and a bold line is the"
-        f" mean. Means with learned and with rotary positions: {'; '.join(brief)}."
-    )
-    alt = f"Lines from learned to rotary positions. Encoders fall. Means, {'; '.join(brief)}."
-    return CaptionedFigure(figure, "fig-why-crossing", caption, alt)
 
 
 def turned_score(period: float, offset: float) -> float:

@@ -6,6 +6,7 @@ Thresholds are read from the plans. The rules are those of the plans; `Outcome` 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from typing import Any
 
@@ -14,15 +15,24 @@ import numpy as np
 import pandas as pd
 
 from attngeo.experiments.runs.estimates import Estimate, over_seeds
-from attngeo.experiments.runs.numbers_in_words import as_score, joined_by_and, number, with_interval
+from attngeo.experiments.runs.numbers_in_words import as_score, joined_by_and, number, spelled, with_interval
 from attngeo.files.checkout import data
 from chapters import why
-from chapters.positions import Outcome
-from livingpaper.display.check_line import spelled
+
 from chapters.why import Planned
 
+
+class Outcome(Enum):
+    """The words that most of these plans have for their outcomes."""
+
+    HOLDS = "the lead holds"
+    IN_PART = "in part"
+    FALLS = "the lead falls"
+    UNDECIDED = "undecided"
+
+
 INCOMPLETE = "not complete yet"
-HOLDS_RULE, RULES = "the lead holds", "what counts as what"
+HOLDS_RULE, RULES = Outcome.HOLDS.value, "what counts as what"
 SIDES = ("n16-q100", "n16-q000")  # arms of the primary contrast of why_sides
 MET, NOT_MET, DEPENDS = (
     "the assumption is met early",

@@ -3,8 +3,9 @@
 import pandas as pd
 import pytest
 from chapters import why
-from chapters.positions import Outcome
-from chapters.why import Planned, findings, told
+from chapters.positions import crossing
+from chapters.why import Planned, findings
+from chapters.why.findings import Outcome
 
 from attngeo.experiments.runs.estimates import Estimate
 
@@ -102,9 +103,9 @@ def test_findings_against_our_explanations_come_first():
 def test_which_models_are_ahead_follows_from_both_intervals():
     up, none, down = about(0.3), about(0.0), about(-0.3)
     sentences = {
-        told.ahead(*pair) for pair in ((up, down), (down, up), (up, up), (up, none), (none, down), (none, none))
+        crossing.ahead(*pair) for pair in ((up, down), (down, up), (up, up), (up, none), (none, down), (none, none))
     }
     assert len(sentences) == 6
-    assert "encoders are the more symmetric models, and with rotary positions decoders are" in told.ahead(up, down)
-    assert told.change(0.58, 0.04) == "drops from 0.58 to 0.04" and told.change(0.05, 0.28).startswith("rises")
-    assert told.change(0.058, 0.06).startswith("hardly changes")
+    assert "encoders are the more symmetric models, and with rotary positions decoders are" in crossing.ahead(up, down)
+    assert crossing.change(0.58, 0.04) == "drops from 0.58 to 0.04" and crossing.change(0.05, 0.28).startswith("rises")
+    assert crossing.change(0.058, 0.06).startswith("hardly changes")
