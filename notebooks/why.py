@@ -137,7 +137,7 @@ Markdown(
 
 - **A window on both sides teaches a symmetric comparison of positions.** At the start of masked training, the update of this part of
   $W_{{qk}}$ is symmetric, except for a term from the two ends of the sequence, if what the model reads out of a token does not depend
-  on the side on which the token stands. The first step of masked training teaches such a read-out, whatever the text
+  on the side on which the token stands. The first step of masked training teaches a read-out of this kind for every text
   ([theorem and conditions](positions_theory.py)).
 - **Slow waves hardly tell left from right.** Position embeddings of trained models consist largely of slow waves along the text
   {{cite}}`yamamoto2023,lequeu2026`. On a slow wave, even a head that looks to one side only is nearly symmetric, because the wave
@@ -186,7 +186,7 @@ glue("equal-loss", with_interval(at_equal_loss, as_score))
 # place of the mask end at a higher loss, so they might only be at an earlier stage of training. At equal loss, however, the difference
 # in symmetry remains ({glue:text}`equal-loss`). The plan did not ask for this comparison.
 #
-# [The planned experiments](why_plans.py) has a section for each row of the table, with its figures and checks.
+# A details page describes [each of the planned experiments](why_plans.py), with its figures and checks.
 
 # %% tags=["remove-input"]
 Markdown(
@@ -271,8 +271,8 @@ table(
 Markdown(places.told_of_ours(seen))
 
 # %% [markdown]
-# Chen et al. describe locality and symmetry as two common properties of positional encodings in BERT-style models
-# {cite}`chen2023`. They look at positional encodings, and not at $W_{qk}$. Our finding is about the place where a model stores its
+# {cite:t}`chen2023` describe locality and symmetry as two common properties of positional encodings in BERT-style models. Their
+# subject is the positional encodings and not $W_{qk}$. Our finding is about the place where a model stores its
 # comparison of positions, and not about whether the model has one.
 
 # %% tags=["remove-cell"]

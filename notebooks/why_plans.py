@@ -107,8 +107,8 @@ assert at_equal_loss.low > 0 and s_of_rotary["mixed"] < min(s_of_rotary["mask"],
 # wave with the same wave $m$ places further. It turns a wave of period $T$ by the angle $2\pi m / T$, and the symmetry of such a
 # turn is $s = \cos(4\pi m / T)$. If the period is long compared with $m$, the turn is small and $s$ is close to 1, whichever way the
 # head looks ({prf:ref}`thm-slow-waves`). If the period is eight times the offset, $s$ is 0, and for periods between 8/3 of the
-# offset and eight times the offset it is negative. Yamamoto and Matsuzaki found in RoBERTa that position embeddings have
-# sinusoid-like components and that heads shift their phases {cite}`yamamoto2023`. Their paper is about where heads attend, and not
+# offset and eight times the offset it is negative. {cite:t}`yamamoto2023` found in RoBERTa that position embeddings have
+# sinusoid-like components and that attention heads shift the phases of these components. Their paper is about where heads attend, and not
 # about the symmetry of $W_{qk}$.
 #
 # We can test this explanation without changing the text or the attention. We let an encoder predict a masked character not at its own
@@ -179,8 +179,8 @@ glue("bert-without", number(without["without"].min(), 2))
 
 # %% [markdown]
 # **Released models.** The tables of position embeddings of released models show the same picture. On the slowest waves
-# ({numref}`tab-why-octaves`), every encoder has a median $s$ of at least {glue:text}`slowest-least`. On fast waves, the encoders differ
-# from each other. Where a layer is an exception, we looked for the heads behind it. For example, without two heads that look at the next
+# ({numref}`tab-why-octaves`), every encoder has a median $s$ of at least {glue:text}`slowest-least`. On fast waves, the scores of encoders
+# vary more. Where a layer is an exception, we looked for the heads behind it. For example, without two heads that look at the next
 # token, the third layer of BERT (base, fine-tuned on radiology reports) has an $s$ of at least {glue:text}`bert-without` in every
 # octave. In GPT-2, a decoder, some of the slow waves are skew-symmetric ($s$ = {glue:text}`gpt2-least`). Our theorems do not explain
 # this negative score.
@@ -293,7 +293,7 @@ show(decoders_with_a_window())
 # The encoders with random characters end at a higher loss ({glue:text}`loss-rotary-random` nats, against
 # {glue:text}`loss-rotary-mask` nats with the mask), so they could merely be at an earlier stage of training. This is not the reason.
 # We compared them with the encoders that see the mask at the step at which these had first reached the same held-out loss, and the
-# difference is {glue:text}`equal-loss-difference`. The plan did not ask for this comparison. The plan asked whether the difference remains
+# difference is {glue:text}`equal-loss-difference`. The plan did not ask for a comparison at equal loss. The plan asked whether the difference remains
 # if the multiple of the identity that fits $W_{qk}$ best is removed. We kept no weights of these runs, so we could not test this.
 #
 # Encoders with learned position embeddings cannot answer the question here, because encoders that see only masks or only random
@@ -469,7 +469,7 @@ show(coefficients_of_pairs())
 # parts. Both are 1 in expectation for random weights ({prf:ref}`prop-head-directions`).
 #
 # In encoders with learned position embeddings, the skew-symmetric parts of the heads hardly add up: $c_N$ is {glue:text}`skew-table`.
-# In encoders with rotary positions they do: $c_N$ is {glue:text}`skew-rotary`. The symmetric parts add up in both. The last column but
+# In encoders with rotary positions they do: $c_N$ is {glue:text}`skew-rotary`. The symmetric parts add up in both kinds of encoders. The last column but
 # one of {numref}`tab-why-coherence` compares the layer with the same heads when each head is transposed or not by the toss of a coin. A
 # low rank means that the heads point the same way more than coins would. The lowest possible rank in these models is
 # {glue:text}`least-rank`.

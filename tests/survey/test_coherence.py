@@ -7,8 +7,9 @@ import torch
 
 from attngeo import BilinearForm
 from attngeo.checkpoints.layers import AttentionLayer, open_checkpoint
-from attngeo.experiments.survey.coherence import coherence_row, recorded, tosses
+from attngeo.experiments.survey.coherence import recorded, tosses
 from attngeo.experiments.survey.coins import directions, family_ranks
+from attngeo.experiments.survey.record import coherence_row
 
 
 def test_the_recorded_coherences_give_the_recorded_symmetry():

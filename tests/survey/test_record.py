@@ -11,6 +11,7 @@ from edited_files import edit_json
 from small_models import small_model
 
 from attngeo import BilinearForm, open_checkpoint, symmetry_score
+from attngeo.bilinear.coherence import head_coherence
 from attngeo.bilinear.pictures import picture
 from attngeo.bilinear.rows import SCORES
 from attngeo.errors import CheckpointError
@@ -40,6 +41,10 @@ def test_a_record_holds_what_was_measured(model, tmp_path):
     layers = table[table["head"] == -1].sort_values("layer")
     expected = [symmetry_score(layer.form) for layer in open_checkpoint(model.source)]
     np.testing.assert_allclose(layers["symmetry"], expected, atol=1e-8)
+    adding_up = pd.read_csv(folder / "coherence.csv")
+    expected = [head_coherence(layer.form.to(torch.float64)).skew for layer in open_checkpoint(model.source)]
+    np.testing.assert_allclose(adding_up["coherence_skew"], expected, atol=1e-6)
+    assert {"coherence_symmetric", "coin_rank", "symmetry_of_heads"} <= {*adding_up}
     record = json.loads((folder / "record.json").read_text())
     assert record["model_type"] == "bert" and len(record["sha256"]["model.safetensors"]) == 64
     with np.load(folder / "images.npz") as pictures:

@@ -8,14 +8,12 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-import torch
 
-from attngeo.bilinear.coherence import EXACT_HEADS, TOSSES, head_coherence
-from attngeo.bilinear.scores import symmetry_score
-from attngeo.checkpoints.layers import AttentionLayer, open_checkpoint
+from attngeo.bilinear.coherence import EXACT_HEADS, TOSSES
+from attngeo.checkpoints.layers import open_checkpoint
 from attngeo.errors import AttngeoError
 from attngeo.experiments.survey.models import local_weights
-from attngeo.experiments.survey.record import write_provenance
+from attngeo.experiments.survey.record import coherence_row, write_provenance
 from attngeo.files.atomic import write_text
 from attngeo.files.checkout import data
 from attngeo.files.provenance import sha256
@@ -24,18 +22,6 @@ from attngeo.files.provenance import sha256
 def tosses(n_heads: int) -> int:
     """The number of coin tosses among which `head_coherence` ranks a layer: ``2^(H - 1)``, or `TOSSES` drawn ones."""
     return 2 ** (n_heads - 1) if n_heads <= EXACT_HEADS else TOSSES
-
-
-def coherence_row(layer: AttentionLayer) -> dict:
-    """`head_coherence` of one layer, as a row of layers.csv.
-
-    Where several heads share a key, each of them is transposed by a coin of its own.
-    """
-    form = layer.form.to(torch.float64)
-    coherence = head_coherence(form)
-    place = {"part": layer.part, "layer": layer.layer, "n_heads": form.n_heads, "n_kv_heads": form.n_kv_heads}
-    scores = {"symmetry": float(symmetry_score(form)), "coin_median": coherence.coins}
-    return place | scores | coherence.columns()
 
 
 def record(folder: Path) -> None:

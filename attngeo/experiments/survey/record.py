@@ -3,6 +3,7 @@
     data/survey/<model>/record.json    source, sha256 of every file read, model type, versions, date
                         layers.csv     one row per layer: the sum over heads (head = -1)
                         heads.csv      one row per layer and head
+                        coherence.csv  one row per layer: how its heads add up (`attngeo.bilinear.coherence`)
                         quantised.csv  with --quantise: one row per layer and way to round its weights
                         images.npz     W_qk of chosen layers as a picture: 8-bit levels, pooled to at most 256 x 256
 
@@ -22,11 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 import attngeo
+from attngeo.bilinear.coherence import head_coherence
 from attngeo.bilinear.pictures import picture
-from attngeo.bilinear.scores import GAMMA, SUM
-from attngeo.checkpoints.layers import Checkpoint, open_checkpoint
+from attngeo.bilinear.scores import GAMMA, SUM, symmetry_score
+from attngeo.checkpoints.layers import AttentionLayer, Checkpoint, open_checkpoint
 from attngeo.checkpoints.repositories import LocalFolder, named_on_the_hub, weight_names
 from attngeo.checkpoints.rows import layer_rows
 from attngeo.errors import AttngeoError, CheckpointError
@@ -35,7 +38,7 @@ from attngeo.files.atomic import atomic_folder, write_text
 from attngeo.files.provenance import sha256, versions
 from attngeo.inputs import local_path, read_json
 
-FILES = {"record.json", "layers.csv", "heads.csv", "quantised.csv", "images.npz"}
+FILES = {"record.json", "layers.csv", "heads.csv", "coherence.csv", "quantised.csv", "images.npz"}
 
 
 class RecordError(AttngeoError):
@@ -91,9 +94,10 @@ def survey_model(
     # the first and the middle layer of each part, because Figure 2 of the paper shows layer 1
     depths = Counter(plan.part for plan in checkpoint.plans)
     pictured = {(part, layer) for part, depth in depths.items() for layer in (0, depth // 2)}
-    rows, rounded, pictures = [], [], {}
+    rows, rounded, adding_up, pictures = [], [], [], {}
     for done, layer in enumerate(checkpoint, start=1):
         rows += layer_rows(checkpoint, layer, gamma)
+        adding_up.append(coherence_row(layer))
         for scheme in SCHEMES if quantise else ():
             coarse = replace(layer, form=quantised(layer.form, scheme))
             rounded += [{"scheme": scheme} | row for row in layer_rows(checkpoint, coarse, gamma, per_head=False)]
@@ -109,6 +113,7 @@ def survey_model(
     tables = {
         "layers.csv": [row for row in rows if row["head"] == SUM],
         "heads.csv": [row for row in rows if row["head"] != SUM],
+        "coherence.csv": adding_up,
         "quantised.csv": rounded,
     }
     with atomic_folder(target) as new:
@@ -130,6 +135,18 @@ def survey_model(
             **measured_from,
         )
     return target
+
+
+def coherence_row(layer: AttentionLayer) -> dict:
+    """How the heads of one layer add up (`attngeo.bilinear.coherence`), as a row of a table.
+
+    Where several heads share a key, each of them is transposed by a coin of its own.
+    """
+    form = layer.form.to(torch.float64)
+    coherence = head_coherence(form)
+    place = {"part": layer.part, "layer": layer.layer, "n_heads": form.n_heads, "n_kv_heads": form.n_kv_heads}
+    scores = {"symmetry": float(symmetry_score(form)), "coin_median": coherence.coins}
+    return place | scores | coherence.columns()
 
 
 def record_folder(path_or_id: str, folder: Path) -> Path:
