@@ -133,14 +133,16 @@ table(
 
 # %% tags=["remove-input"]
 Markdown(
-    f"""Four theorems say why the part of $W_{{qk}}$ that compares positions should be symmetric in an encoder. {strength("proven")}
+    f"""Four theorems bear on the question why the part of $W_{{qk}}$ that compares positions is symmetric in an encoder.
+{strength("proven")}
 
 - **A window on both sides teaches a symmetric comparison of positions.** At the start of masked training, the update of this part of
   $W_{{qk}}$ is symmetric, except for a term from the two ends of the sequence, if what the model reads out of a token does not depend
-  on the side on which the token stands. The first step of masked training teaches a read-out of this kind for every text
-  ([theorem and conditions](positions_theory.py)).
-- **Slow waves hardly tell left from right.** Position embeddings of trained models consist largely of slow waves along the text
-  {{cite}}`yamamoto2023,lequeu2026`. On a slow wave, even a head that looks to one side only is nearly symmetric, because the wave
+  on the side on which the token stands. The first step of masked training teaches a read-out of this kind for every text,
+  if the output weights are tied to the token embeddings ([theorem and conditions](positions_theory.py)).
+- **Slow waves hardly tell left from right.** Learned position embeddings have sinusoid-like components {{cite}}`yamamoto2023`,
+  and in an encoder that keeps positions apart from content, these components turned out to be slow {{cite}}`lequeu2026`. On a slow
+  wave, even a head that looks to one side only is nearly symmetric, because the wave
   hardly changes over the few places that the head looks ahead ({{numref}}`fig-why-turned`, {{prf:ref}}`thm-slow-waves`).
 - **Both sides of a token tell equally much about it.** In every stationary text, the tokens to the left of a token carry exactly as
   much information about it as equally many tokens to its right ({{prf:ref}}`thm-both-sides`). The text itself therefore gives an
@@ -190,7 +192,7 @@ glue("equal-loss", with_interval(at_equal_loss, as_score))
 
 # %% tags=["remove-input"]
 Markdown(
-    "**Is the paper's assumption met?** The paper's Theorem 2.4 assumes that the two directions of a pair are correlated: if position"
+    "**Is the assumption of the paper's theorem met?** The paper's Theorem 2.4 assumes that the two directions of a pair are correlated: if position"
     " $j$ helps to predict the token at position $i$, then $i$ helps to predict the token at $j$. In untrained models, the two"
     " directions are [not correlated](symmetric_updates.py). We planned to measure this correlation while encoders train."
     f" {findings.agreement_told(planned['agreement'], agreement)}"
@@ -281,6 +283,7 @@ bert = rows[rows["model"] == "BERT base radiology"]
 glue("bert-outside", extent(bert["outside"], lambda value: number(value, 2)).replace("to", "and"))
 counts = sorted({len(by_seed) for found in planned.values() for by_seed in found.runs.values()})
 glue("seeds-why", counts[-1])
+glue("undated", spelled(len(set(positions.UNDATED) & every.keys())))
 
 # %% [markdown]
 # :::{admonition} How sure is this?
@@ -294,7 +297,9 @@ glue("seeds-why", counts[-1])
 # - **Positions are not the whole reason.** In BERT, the part of $W_{qk}$ outside the directions of its position embeddings has scores
 #   between {glue:text}`bert-outside` ([In trained models](positions.py#in-trained-models)).
 # - **The plans came first, the ideas did not.** We had looked at exploratory runs before we wrote the plans, and each plan names them.
-#   An experiment on the reason has at most {glue:text}`seeds-why` seeds per setting.
+#   For {glue:text}`undated` of the experiments in {numref}`tab-why-crossing`, a reader cannot check that the plan came before the runs,
+#   because the early history of the repository was lost. Each experiment on the reason has at most {glue:text}`seeds-why` seeds per
+#   setting.
 # :::
 #
 # ## What it means for you
