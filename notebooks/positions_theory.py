@@ -228,7 +228,7 @@ show(update_between_positions())
 # ````{prf:theorem} masked training: symmetric up to the border
 # :label: thm-position-masked
 #
-# Let $P_c$ be the rows of $P$ less their mean $\bar p$, and $\Gamma_{ij} = \gamma(j - i)$ with diagonal 0. Then
+# Let $P_c$ be the rows of $P$ minus their mean $\bar p$, and $\Gamma_{ij} = \gamma(j - i)$ with diagonal 0. Then
 #
 # $$
 # P^\top C P = \tfrac{\lambda\kappa}{N}\bigl[P_c^\top \Gamma P_c + \bar p\,(P_c^\top \Gamma^\top 1)^\top\bigr] .
@@ -374,7 +374,7 @@ def one_sided_update():
     yield exact("largest coefficient above the diagonal", c.triu(1).abs().max(), 0, 0)
     yield exact("between different positions: $s$", symmetry_score(c - c.diag().diag()), 0)
     share = c.diag().square().sum() / c.square().sum()
-    yield exact(r"whole: $s$ less $\sum c_{ii}^2/\sum c_{ij}^2$", symmetry_score(c) - share)
+    yield exact(r"whole: $s$ minus $\sum c_{ii}^2/\sum c_{ij}^2$", symmetry_score(c) - share)
     line = torch.outer(torch.arange(1.0, N + 1).double(), positions[0])
     c = step(attending._replace(positions=line), WINDOWS["causal"]).w_qk[PLACE, PLACE]
     yield exact("positions on one line: $s$", symmetry_score(c), 1)
@@ -626,7 +626,7 @@ def read_out_comes_first():
     yield compare("evenness before $s$ passes 0.1, lower end over seeds", before.low, ">", 0.8)
     last = runs["evenness"].groupby(["arm", "seed"]).last()
     more = over_seeds(last["encoder"] - last["decoder"])
-    yield compare("evenness at the end, encoder less decoder, lower end", more.low, ">", 0)
+    yield compare("evenness at the end, encoder minus decoder, lower end", more.low, ">", 0)
 
 
 show(read_out_comes_first(), unfolded=True)

@@ -176,9 +176,9 @@ def heads_and_directions(seed=0):
         dense = coherences(torch.stack(list(layer.heads())))
         words = f"query heads: {n_heads}, key heads: {n_kv_heads}"
         s = score_by_directions(c.heads, c.symmetric, c.skew)
-        yield exact(f"{words}: $s$ of the sum, less the formula", symmetry_score(layer) - s)
-        yield exact(f"{words}: $c_S$ of the package, less that of the dense matrices", c.symmetric - dense[0])
-        yield exact(f"{words}: $c_N$ of the package, less that of the dense matrices", c.skew - dense[1])
+        yield exact(f"{words}: $s$ of the sum minus the formula", symmetry_score(layer) - s)
+        yield exact(f"{words}: $c_S$ of the package minus that of the dense matrices", c.symmetric - dense[0])
+        yield exact(f"{words}: $c_N$ of the package minus that of the dense matrices", c.skew - dense[1])
 
 
 show(heads_and_directions(seed=seed))
@@ -277,7 +277,7 @@ def tossed_heads(n_heads=4, seed=0):
     at_one = score_by_directions(start.heads, start.symmetric, 1.0)
     yield compare("mean of $s$ over all tosses, against $s$ at $c_N = 1$", mean, ">", at_one)
     found = torch.tensor([c.rank for c in tosses]).double().sort().values
-    yield exact("ranks of all tosses, less $1/8, 2/8, \\dots, 1$: largest difference", (found - ranks).abs().max())
+    yield exact("ranks of all tosses minus $1/8, 2/8, \\dots, 1$: largest difference", (found - ranks).abs().max())
     shared = related_layer(n_heads, n_heads // 2, seed)
     found = torch.tensor([head_coherence(negated(shared, turned)).rank for turned in turns(n_heads)]).double()
     words = "heads that share keys, negated in every way: the same of their ranks"
@@ -475,7 +475,7 @@ def kernel_on_a_wave(n_positions=64, seed=0):
         error = relative_error(on_wave(c, f), rotation(g, w))
         yield exact(f"uneven kernel, {f} periods: $B^\\top C B$ against $|G| R$, relative", error)
         s = symmetry_score(on_wave(c, f))
-        yield exact(f"uneven kernel, {f} periods: $s$ less $\\cos 2\\varphi$", s - wave_score(g, w))
+        yield exact(f"uneven kernel, {f} periods: $s$ minus $\\cos 2\\varphi$", s - wave_score(g, w))
     w = 2 * math.pi / n_positions
     distance = 1 - symmetry_score(on_wave(c, 1))
     yield compare("slowest wave: $1 - s$ against its bound by $G(w)$", distance, "<", bound_by_transfer(g, w))
@@ -489,7 +489,7 @@ def kernel_on_a_wave(n_positions=64, seed=0):
         yield exact(f"{name}: $s(w)$ at a small $w$", wave_score(compared, small), (-1) ** order, 1e-6)
     strengths, periods = torch.tensor([1.0, 0.5, 2.0]).double(), (1, 4, 9)
     rows = torch.cat([a * waves(n_positions, f, f) for a, f in zip(strengths, periods, strict=True)], 1)
-    words = "a table of three waves: $s$ less the weighted mean"
+    words = "a table of three waves: $s$ minus the weighted mean"
     yield exact(words, symmetry_score(rows.T @ c @ rows) - mean_over_waves(g, strengths, periods, n_positions))
 
 
@@ -525,7 +525,7 @@ show(kernel_on_a_wave(seed=seed))
 # $1 - s$ is twice the squared ratio of the two, divide both by $\sqrt2$ and insert
 # $|\operatorname{Im} G| \le w\mu$, $|G| \ge |G(0)| - w\mu$ and $\sqrt2\mu/n = \sqrt2\, w\mu/(2\pi f)$.
 #
-# In 3 the matrix is a multiple of that of $g = \gamma$ with $g(0) = 0$, less the means of its rows.
+# In 3 the matrix is a multiple of that of $g = \gamma$ with $g(0) = 0$, minus the means of its rows.
 # ```
 # ````
 #
@@ -547,7 +547,7 @@ def kernel_of_text(seed: int = 4, longest: int = 48) -> Float[Tensor, " both"]:
 
 
 def masked_block(gamma: Float[Tensor, " both"], n: int) -> Float[Tensor, "n n"]:
-    """``gamma(j - i)`` less the mean of row i: C of `thm-position-block`, part 1, up to a factor."""
+    """``gamma(j - i)`` minus the mean of row i: C of `thm-position-block`, part 1, up to a factor."""
     c = on_a_block(gamma, n)
     return c - c.mean(1, keepdim=True)
 
@@ -899,21 +899,21 @@ def both_sides_tell_alike():
         words = f"chain of order {order}, width {w}"
         h_1, h_w, h_more = (entropy(block_law(steps, k), list(range(k))) for k in (1, w, w + 1))
         yield exact(
-            f"{words}: $I(t_0; L)$, less the entropies of blocks", information(law, token, left) - (h_1 + h_w - h_more)
+            f"{words}: $I(t_0; L)$ minus the entropies of blocks", information(law, token, left) - (h_1 + h_w - h_more)
         )
         yield exact(
-            f"{words}: $I(t_0; R)$, less $I(t_0; L)$", information(law, token, right) - information(law, token, left)
+            f"{words}: $I(t_0; R)$ minus $I(t_0; L)$", information(law, token, right) - information(law, token, left)
         )
         one_way = information(law, token, left, right)
         yield exact(
-            f"{words}: $I(t_0; R \\mid L)$, less $I(t_0; L \\mid R)$", information(law, token, right, left) - one_way
+            f"{words}: $I(t_0; R \\mid L)$ minus $I(t_0; L \\mid R)$", information(law, token, right, left) - one_way
         )
     law = around(random_steps(2), 3)
     for m in (2, 3):
         alone = information(law, [3], [3 + m]) - information(law, [3], [3 - m])
-        yield exact(f"order 2, the token at offset {m}: right less left", alone)
+        yield exact(f"order 2, the token at offset {m}: right minus left", alone)
     uneven = information(law, [3], [4, 6]) - information(law, [3], [2, 0])
-    yield compare("order 2, offsets 1 and 3 together: right less left, absolute", abs(uneven), ">", 1e-3)
+    yield compare("order 2, offsets 1 and 3 together: right minus left, absolute", abs(uneven), ">", 1e-3)
     order_of_tokens = symmetry_score(covariance(law, 3, 4))
     yield compare("order 2: $s$ of $K_1$, which is 1 for a reversible text", order_of_tokens, "<", 0.5)
 
@@ -968,14 +968,14 @@ def best_gain_is_even():
     frequencies = law.sum([i for i in range(law.ndim) if i != w])
     for m in (1, 2, 3):
         right, left = best_gain(law, w, [w + m]), best_gain(law, w, [w - m])
-        yield exact(f"offset {m}: $\\gamma^*$ to the right, less to the left", right - left)
+        yield exact(f"offset {m}: $\\gamma^*$ to the right minus that to the left", right - left)
         ratio = covariance(law, w, w + m).square() / torch.outer(frequencies, frequencies)
-        yield exact(f"offset {m}: $\\gamma^*$ less the sum of squares over frequencies", right - ratio.sum())
+        yield exact(f"offset {m}: $\\gamma^*$ minus the sum of squares over frequencies", right - ratio.sum())
         first, second = slopes_of_loss(law, w, w + m)
         yield exact(f"offset {m}: first derivative of the loss along $A_m$, plus $\\gamma^*$", first + right)
-        yield exact(f"offset {m}: second derivative of the loss along $A_m$, less $\\gamma^*$", second - right)
+        yield exact(f"offset {m}: second derivative of the loss along $A_m$ minus $\\gamma^*$", second - right)
     both = best_gain(law, w, [w + 1, w + 2]) - best_gain(law, w, [w - 1, w - 2])
-    yield compare("offsets 1 and 2 together: right less left, absolute", abs(both), ">", 1e-3)
+    yield compare("offsets 1 and 2 together: right minus left, absolute", abs(both), ">", 1e-3)
 
 
 show(best_gain_is_even())
@@ -1165,12 +1165,12 @@ def who_asks_must_answer(n_tokens=6, seed=1):
         apart = orthogonal_embeddings(n_tokens, lengths, repeated, seed)
         s = symmetry_score(update(beta, hidden(apart), apart.tokens + apart.positions))
         yield exact(
-            f"three subspaces, {words}: $s$ less the formula of the blocks", s - score_by_blocks(blocks(beta, apart))
+            f"three subspaces, {words}: $s$ minus the formula of the blocks", s - score_by_blocks(blocks(beta, apart))
         )
     apart = orthogonal_embeddings(n_tokens, lengths, False, seed)
     s = symmetry_score(update(beta, hidden(apart), apart.tokens + apart.positions))
     yield exact(
-        "three subspaces, different tokens: $s$ less the formula of the lengths", s - score_by_lengths(beta, lengths)
+        "three subspaces, different tokens: $s$ minus the formula of the lengths", s - score_by_lengths(beta, lengths)
     )
     alone = apart._replace(positions=torch.zeros_like(apart.positions))
     yield exact("three subspaces, no positions: $s$", symmetry_score(update(beta, hidden(alone), alone.tokens)))

@@ -71,12 +71,12 @@ class Judged:
 
     @cached_property
     def first(self) -> Estimate:
-        """s with a table less s with rotary positions, in encoders, seed by seed."""
+        """s with a table minus s with rotary positions, in encoders, seed by seed."""
         return Contrast(self.arms["mlm-learned"], self.arms["mlm-rotary"]).difference(S)
 
     @cached_property
     def interaction(self) -> Estimate:
-        """Encoder less decoder with a table, less encoder less decoder with rotary positions, seed by seed."""
+        """Encoder minus decoder with a table minus encoder minus decoder with rotary positions, seed by seed."""
         pairs = (Contrast(self.arms[f"mlm-{kind}"], self.arms[f"clm-{kind}"]) for kind in ("learned", "rotary"))
         table, rotary = (pair.differences(S) for pair in pairs)
         return over_seeds(table - rotary)

@@ -123,14 +123,14 @@ PLANTED += [
         ASKS,
         "score_by_blocks",
         lambda of: 0.25,
-        "three subspaces, different tokens: $s$ less the formula of the b",
+        "three subspaces, different tokens: $s$ minus the formula of the b",
         "three",
     ),
     (
         ASKS,
         "score_by_lengths",
         lambda beta, lengths: 0.25,
-        "three subspaces, different tokens: $s$ less the formula of the l",
+        "three subspaces, different tokens: $s$ minus the formula of the l",
     ),
     (
         ASKS,
