@@ -711,7 +711,7 @@ glue("decoder-even", trained.loc["decoder", "evenness"], ".2f")
 #   from a symmetric read-out or from a reversible text, up to the term from the ends.
 # - The evenness of the read-out measures this agreement in models during training. At the end of training, it is
 #   {glue:text}`encoder-even` in the encoders above and {glue:text}`decoder-even` in the decoders. For pairs of *tokens*, the plan
-#   [`why_agreement`](why_plans.py#is-the-paper-s-assumption-met-during-training) asks the corresponding question.
+#   [`why_agreement`](why_plans.py#is-the-papers-assumption-met-during-training) asks the corresponding question.
 # - Before you compare the score of an encoder with that of a decoder, ask how each of them encodes positions.
 # - A training step on $W_q$ and $W_k$ does not change $W_{qk}$ by its gradient but by another matrix ({prf:ref}`rem-s1-6`). From a small
 #   start, this matrix points along the first direction of the gradient ({prf:ref}`prop-2-4-first-direction`). The theorems on this page
