@@ -150,7 +150,7 @@ glue("vocab", N_VOCAB)
 # ([the previous chapter](implicit_gradient.py)). {numref}`fig-painter` adds them up for *the dog met my old cat*. Press *Play*: in the
 # autoregressive sum, where each pair has one order only, the [symmetry score](two_scores.py) $s$ ends far from 1. Choose
 # *bidirectional*, with coefficients that are alike in both orders: $s = 1$. With the *exact* coefficients of a small Transformer at
-# random weights neither is 1: [a later chapter](symmetric_updates.py#at-random-weights-the-two-predictions-do-not-agree) asks when
+# random weights neither is 1: [a later chapter](symmetric_updates.py#in-untrained-models-two-tokens-do-not-help-each-other-equally) asks when
 # the two orders count alike.
 
 
