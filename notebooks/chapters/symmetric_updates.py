@@ -114,16 +114,17 @@ def argument_figure(met: dict[str, pd.Series], objective: Objective, bert: float
         panel.text(max(mean, 0) + deviation + 0.02, place, number(mean, 2), va="center", fontweight="bold")
     at_step = list(met).index(STEP)
     panel.plot(bert, at_step + 0.42, "^", color=NEUTRAL, markersize=7, clip_on=False)
-    panel.text(bert + 0.03, at_step + 0.46, f"head of BERT-base: {bert:.2f}", va="center", fontsize="small")
+    panel.text(bert + 0.03, at_step + 0.46, f"BERT-base: {bert:.2f}", va="center", fontsize="small")
     panel.axvline(1, color=NEUTRAL, linestyle="--")
     panel.set_yticks(places, [wrapped(name) for name in met])
-    panel.set(xlim=(min(0.0, *means) - 0.02, 1.12), xlabel="agreement (cosine), where 1 is what the argument needs")
-    panel.set_title("How far each step of the argument is met", loc="left")
+    panel.set(xlim=(min(0.0, *means) - 0.02, 1.12), xlabel="cosine (1: fully met)")
+    panel.set_title("Is each step met?", loc="left")
     panel.invert_yaxis()
     panel.grid(False, axis="y")
     words = "; ".join(f"{name}: {number(v.mean(), 2)}" for name, v in met.items())
     caption = f"""The steps by which the paper argues from the {objective} objective to symmetric updates, in untrained models. A
-    bar is the mean over {len(met[STEP])} models, and a line shows their standard deviation. The first two bars show
+    bar is the mean over {len(met[STEP])} models, and a line shows their standard deviation. The argument needs a value of
+    1 in each step. The triangle marks a head of BERT-base with random weights. The first two bars show
     cosines with the exact gradient of $W_{{qk}}$. The third bar shows the correlation of $\\beta_{{ij}}$ with
     $\\beta_{{ji}}$. The fourth bar shows the symmetry score of a sum over pairs with $\\beta_{{ij}} = \\beta_{{ji}}$."""
     alt = f"""Four horizontal bars, one for each step of the argument, where 1 is needed. {words}. A mark shows {bert:.2f} for
