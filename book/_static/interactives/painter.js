@@ -42,8 +42,11 @@ attngeo.interactive("painter", (stage, data) => {
     const key = order.value === "prediction" ? (k) => Math.floor(k / n) : (k) => k % n;
     const total = sum([...painted]);
     const whole = largest(sum(pairs));
-    pictures.pair.draw(last === null ? total.fill(0) : term(last), d, Math.max(...pairs.map((k) => largest(term(k)))));
-    pictures.token.draw(sum(last === null ? [] : [...painted].filter((k) => key(k) === key(last))), d, whole);
+    // on scales of their own, since a pair with exact coefficients is small beside the whole sum
+    const pair = sum(last === null ? [] : [last]);
+    const token = sum(last === null ? [] : [...painted].filter((k) => key(k) === key(last)));
+    pictures.pair.draw(pair, d, largest(pair) || 1);
+    pictures.token.draw(token, d, largest(token) || 1);
     pictures.all.draw(total, d, whole);
     pictures.mirrored.draw(attngeo.mirrored(total, d), d, whole);
     const s = attngeo.symmetry(total, d);
