@@ -98,7 +98,7 @@ argument_figure(met, chosen, alignment(*BERT))
 #
 # Let $x_i$ be the vector that a layer receives at position $i$. If position $i$ attends to position $j$, this pair of tokens adds the
 # matrix $\beta_{ij}\, x_i x_j^\top$ to the gradient of $\Wqk$. The number $\beta_{ij}$ says how much the loss would change if position
-# $i$ paid more attention to token $j$. We call it the *help* of token $j$ for token $i$. This sum over pairs is Proposition 2.2 of the
+# $i$ paid more attention to token $j$. We call $\beta_{ij}$ the *help* of token $j$ for token $i$. This sum over pairs is Proposition 2.2 of the
 # paper.
 #
 # The paper derives the coefficients $\beta_{ij}$ without the softmax. With the softmax, the sum still has the same form, but token
@@ -197,7 +197,7 @@ show(agreement_at_random_weights(d, n_tokens, n_models, seed), unfolded=True)
 # Theorem 2.3 of the paper states that predicting the next token produces more columns than rows with a large norm, because most
 # tokens serve as context more often than they are predicted. The conclusion does not follow. If all tokens of a sequence are
 # different and the coefficients are independent and identically distributed, rows and columns have the same distribution of norms
-# ({prf:ref}`prop-s1-12-law`). Columns may still dominate in trained decoders for a different reason. The page [Column
+# ({prf:ref}`prop-s1-12-law`). In trained decoders, columns may still dominate for reasons that the theorem does not capture. The page [Column
 # dominance](column_dominance.py) gives conditions under which columns do dominate.
 #
 # ## What it means for you
@@ -207,7 +207,7 @@ show(agreement_at_random_weights(d, n_tokens, n_models, seed), unfolded=True)
 # - Do not predict the movement of $\Wqk$ from its gradient. To see how $\Wqk$ changes, record it during training with
 #   `attngeo train --picture-every`.
 # - If your own argument uses symmetric updates, measure the correlation of $\beta_{ij}$ with $\beta_{ji}$ in your model. Symmetric
-#   updates also never remove the skew-symmetric part of the initial matrix. They can only outgrow it
+#   updates also never remove the skew-symmetric part of the initial matrix. They can only outgrow this part
 #   ({prf:ref}`prop-2-4-frozen`).
 #
 # Next: [Does symmetry matter?](constraints.py)

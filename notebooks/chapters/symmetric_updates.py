@@ -195,7 +195,7 @@ def told_in_training(outcome: Outcome, early: dict[str, Estimate], recorded: int
         return (
             f"We have planned {planned} training runs of small encoders in which we measure this correlation: with learned"
             f" position embeddings, with rotary positions and without positions. So far, {recorded} of these runs are"
-            " recorded. Our plan allows no conclusion before all of them are complete."
+            " recorded. Our plan allows no conclusion before all runs are complete."
         )
     values = [f"{with_interval(early[arm], as_score)} {words}" for arm, words in ARMS.items()]
     measured = (
