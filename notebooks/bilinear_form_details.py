@@ -7,10 +7,10 @@
 # ---
 
 # %% [markdown]
-# # Details: One matrix per head
+# # Details: The bilinear form
 #
-# Definitions, slips and further checks of the [chapter on the query-key matrix](bilinear_form.py), and what rotary positions
-# change. No conclusion of the paper hangs on them.
+# This page contains the definitions, slips and further checks behind [the page on symmetric query-key matrices](bilinear_form.py),
+# and a theorem about what rotary positions change. No conclusion of the paper depends on the slips that are listed here.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding, a multiple of n_heads; in [8, 512]
@@ -21,16 +21,25 @@ seed: int = 0  # seed of every random draw; in [0, 2147483647]
 # %% tags=["remove-cell"]
 import torch
 from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
 
-from chapters.bilinear_form import order_violations, random_layer
-from livingpaper.display.page import show
+from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.scores import symmetry_score
-from livingpaper.claims.claim import Verdict, claim, compare, exact
 from attngeo.gradients.rank_one import relative_error
+from chapters.bilinear_form import order_violations, random_layer
+from chapters.bilinear_form.forward_pass import forward_pass
+from livingpaper.claims.claim import Verdict, claim, compare, exact
+from livingpaper.display.page import glue, show
 
 one_head = {"d": d, "n_tokens": n_tokens, "seed": seed}
 several = one_head | {"n_heads": n_heads}
 layer = random_layer(d, n_tokens, n_heads, seed)
+forms = torch.stack(list(layer.form.heads()))  # (n_heads, d, d)
+by_head, by_mean = (
+    torch.softmax(layer.form.d_head**-0.5 * (layer.x @ m @ layer.x.T), -1)
+    for m in (forms, forms.mean(0).expand_as(forms))
+)
+glue("gap", float((by_head - by_mean).abs().max()), ".2f")
 
 # %% [markdown]
 # ## The architecture
@@ -55,7 +64,8 @@ layer = random_layer(d, n_tokens, n_heads, seed)
 # Biases and layer normalisation are left out.
 # ````
 #
-# The paper gives the positional embedding the shape $V \times d$. It is added to a matrix with one row per position.
+# The paper gives the matrix of positional embeddings the shape $V \times d$, with $V$ the size of the vocabulary. This matrix is
+# added to a matrix with one row per position, so it needs one row per position, too.
 
 
 # %%
@@ -88,8 +98,14 @@ def shape_of_the_positions(vocabulary=50, n_tokens=12, d=8, seed=0):
 show(shape_of_the_positions(n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
+# {numref}`fig-forward-pass` shows what one such layer does with a sentence of six words. Choose a token and move the first slider
+# to follow the token from its embedding to its prediction. Then switch the mask, and see which of the later steps change.
+
+# %% tags=["remove-input"]
+forward_pass(seed)
+
+# %% [markdown]
 # ## Bilinear forms
-#
 # ````{prf:definition} Def. S1.2 of the paper: bilinear form
 # :label: def-s1-2
 #
@@ -120,10 +136,89 @@ def form_is_linear_in_each_argument(d=16, seed=0):
 show(form_is_linear_in_each_argument(d=d, seed=seed))
 
 # %% [markdown]
+# The raw score $\hat\alpha_{ij} = x_i\T \Wqk x_j$ of {eq}`eq-1` is such a form of the two embeddings. Its matrix is $\Wqk$.
+
+
+# %%
+def query_key_matrix(wq: Tensor, wk: Tensor) -> Tensor:
+    """``W_qk = W_q W_k^T`` (Eq. 2)."""
+    return wq @ wk.T
+
+
+@claim("Eq. 1", "", "scores are a bilinear form of the embeddings", Verdict.HOLDS)
+def scores_are_a_bilinear_form(d=32, n_tokens=12, seed=0):
+    x, form, *_ = random_layer(d, n_tokens, 1, seed)
+    wq, wk = form.wq[0], form.wk[0]
+    w_qk, raw_scores = query_key_matrix(wq, wk), (x @ wq) @ (x @ wk).T
+    everything = r"relative distance of $X W_{qk} X^\top$ from $Q K^\top$"
+    yield exact(everything, relative_error(x @ w_qk @ x.T, raw_scores))
+    pair = r"one pair: $x_i^\top W_{qk} x_j - q_i \cdot k_j$"
+    yield exact(pair, x[0] @ w_qk @ x[1] - raw_scores[0, 1])
+
+
+show(scores_are_a_bilinear_form(d=d, n_tokens=n_tokens, seed=seed), unfolded=True)
+
+# %% [markdown]
+# ## Softmax keeps the order within a row
+#
+# ````{prf:proposition} Prop. 2.1 of the paper: attention weights keep the order of the raw scores
+# :label: prop-2-1
+#
+# Let $\hat\alpha_{ij} = x_i\T \Wqk x_j$ for embeddings $x_1, \dots, x_N \in \R^d$, and
+# $\alpha_{ij} = \exp(\hat\alpha_{ij} / \tau) / Z_i$ with $Z_i = \sum_k \exp(\hat\alpha_{ik} / \tau)$ and some $\tau > 0$. Then
+# for every row $i$
+#
+# 1. the weights are convex coefficients: $\alpha_{ij} > 0$ and $\sum_j \alpha_{ij} = 1$;
+# 2. they are ordered as the raw scores are:
+#    $\alpha_{ij} < \alpha_{ij'} \Leftrightarrow \hat\alpha_{ij} < \hat\alpha_{ij'}$;
+# 3. attention adds an image of a point in the convex hull of the embeddings,
+#
+# $$
+# \hat x_i\T = x_i\T + \sum_{j=1}^N \alpha_{ij}\, x_j\T W_v .
+# $$ (eq-2-1)
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# The map $t \mapsto \exp(t / \tau) / Z_i$ is positive and strictly increasing, and $\alpha_{ij}$ is its value at
+# $\hat\alpha_{ij}$. This gives 2 and the first half of 1; the second half is the definition of $Z_i$. Row $i$ of
+# $\hat X = X + A X W_v$ is $x_i\T + \sum_j \alpha_{ij} (x_j\T W_v)$, and by 1 the vector $\sum_j \alpha_{ij} x_j$ lies in the
+# convex hull of the $x_j$. Nothing in this depends on $\tau$, so every scale of the scores will do.
+# ```
+# ````
+
+
+# %%
+@claim(
+    "2.1",
+    "",
+    "attention weights keep the order of the raw scores",
+    Verdict.HOLDS,
+    remark="Within one row i. Rows have different denominators, so weights of different rows are not comparable.",
+)
+def order_of_scores_is_kept(d=32, n_tokens=24, n_heads=4, seed=0):
+    layer = random_layer(d, n_tokens, n_heads, seed)
+    raw, x, directions = layer.raw(), layer.x, layer.directions
+    weights, small = torch.softmax(raw, -1), torch.softmax(raw / 100, -1)
+    # a point is in the convex hull if no direction shows it further out than every token
+    reach = ((weights @ x) @ directions).amax((0, 1)) - (x @ directions).amax(0)
+    yield exact("triples $(i, j, j')$ out of order, all heads", order_violations(weights, raw), 0, 0)
+    yield exact("triples out of order, scores divided by 100", order_violations(small, raw), 0, 0)
+    yield exact("largest distance of a row sum from 1", (weights.sum(-1) - 1).abs().max())
+    yield compare("smallest weight", weights.min(), ">")
+    yield compare("how far any mean lies outside the tokens, of 256 directions", reach.max(), "<")
+
+
+show(order_of_scores_is_kept(**several))
+
+# %% [markdown]
+# The weights of two different rows cannot be compared, because each row has its own denominator $Z_i$.
+#
 # ## The order of scores, row by row
 #
-# By {prf:ref}`prop-2-1` the weights of a row rise with its raw scores. In a decoder row $i$ attends to positions $j \le i$ only.
-# Later positions get weight 0 whatever their raw score. So the equivalence holds for the positions that a row may attend to.
+# According to {prf:ref}`prop-2-1`, the weights of a row increase with its raw scores. In a decoder, row $i$ attends only to
+# positions $j \le i$. Later positions receive the weight 0, whatever their raw scores are. The equivalence in the proposition
+# therefore holds only for the positions that a row may attend to.
 
 
 # %%
@@ -154,7 +249,8 @@ def order_with_a_causal_mask(d=32, n_tokens=24, n_heads=4, seed=0):
 show(order_with_a_causal_mask(**several))
 
 # %% [markdown]
-# And the summand is $x_j\T W_v$, a row. The printed $x_j W_v$ multiplies a column by a square matrix from the wrong side.
+# In the sum of the proposition, each token adds the row $x_j\T W_v$. The paper prints $x_j W_v$, which multiplies a column by a
+# square matrix from the wrong side.
 
 
 # %%
@@ -188,8 +284,9 @@ def values_enter_as_rows(d=32, n_tokens=12, seed=0):
 show(values_enter_as_rows(**one_head))
 
 # %% [markdown]
-# The proof adds that softmax suppresses negative and near-zero scores. It does not see whether a score is negative: a number
-# added to all scores of a row changes no weight. It suppresses the scores that lie far below the largest one of their row.
+# The proof in the paper adds that the softmax suppresses negative and near-zero scores. However, the softmax cannot tell whether a
+# score is negative, because adding one number to all scores of a row changes no weight. What it suppresses are the scores that lie
+# far below the largest score of their row.
 
 
 # %%
@@ -245,8 +342,8 @@ show(suppressed_scores(**several))
 # ```
 # ````
 #
-# The paper draws the right conclusion under another name. An operator with $P \circ P \ne P$ is not idempotent; nilpotent
-# means that some power vanishes, which here is the case where $x_j\T \Wqk x_j = 0$.
+# The paper draws the right conclusion under the wrong name. An operator with $P \circ P \ne P$ is not *idempotent*. An operator is
+# *nilpotent* if some power of it vanishes, which is the case here if $x_j\T \Wqk x_j = 0$.
 
 
 # %%
@@ -284,18 +381,102 @@ def operators_are_not_idempotent(d=16, seed=0):
 show(operators_are_not_idempotent(d=d, seed=seed))
 
 # %% [markdown]
-# Equation S17 prints $\alpha$ where the raw $\hat\alpha$ is meant. The remark also says that $\Wqk$ may not satisfy all axioms of
-# an inner product: linearity, symmetry and positive definiteness. A bilinear form is linear, so it can miss only the other two.
+# Equation S17 prints $\alpha$ where the raw score $\hat\alpha$ is meant. The remark also says that $\Wqk$ may not satisfy all
+# axioms of an inner product, which are linearity, symmetry and positive definiteness. A bilinear form is linear, so only symmetry
+# and positive definiteness can fail.
 #
 # ## Heads: rank, scale, span
 #
-# The form of a head has rank $d_h$ at most ({prf:ref}`rem-s1-5`), their sum up to $d$. Equation S18 of the paper divides the
-# scores of a head by $\sqrt d$. Transformers as they are built divide by $\sqrt{d_h}$ {cite}`vaswani2017`; for a single head the
-# two agree. No order of scores depends on it, and neither score of this book does. Gradients carry it.
+# ````{prf:remark} Remark S1.5 of the paper: the forms of the heads add up
+# :label: rem-s1-5
 #
-# Equation S21 of the paper sums the raw decompositions of the heads, as Eq. S14 does for one. Each sum lies in the span of the
-# tokens. The text says convex hull, which needs coefficients that are positive and add up to 1. Attention weights are such
-# coefficients, raw scores are not.
+# With $H$ heads of width $d_h = d / H$, $\Wq = [W_{q,1} | \dots | W_{q,H}]$ and $\Wk$ likewise, blocks of shape
+# $(d, d_h)$,
+#
+# $$
+# \Wqk = \Wq \Wk\T = \sum_{h=1}^H W_{q,h} W_{k,h}\T = \sum_{h=1}^H W_{qk,h}, \qquad \operatorname{rank} W_{qk,h} \le d_h .
+# $$ (eq-s1-20)
+#
+# Where several query heads share a key head, $W_{k,h}$ is the shared one. Attention itself is
+#
+# $$
+# \hat X = X + \sum_{h=1}^H \sigma\bigl(d_h^{-1/2}\, X W_{qk,h} X\T\bigr)\, X W_{v,h} W_{o,h} .
+# $$ (eq-s1-18)
+# ````
+#
+# To see {eq}`eq-s1-20`, group the columns of both factors by head. To see {eq}`eq-s1-18`, group the rows of the output matrix. The
+# matrix of a head has at most rank $d_h$, whereas the sum over heads can have rank $d$.
+
+
+# %%
+def summed_heads(wq: Tensor, wk: Tensor) -> Tensor:
+    """``sum_h W_q,h W_k,h^T``: factors (H, d, d_head), sum (d, d)."""
+    return torch.einsum("hic,hjc->ij", wq, wk)
+
+
+def multi_head_output(x: Tensor, forms: Tensor, values: Tensor, scale: float) -> Tensor:
+    """``sum_h softmax(scale X W_qk,h X^T) X W_v,h W_o,h``: forms and values (H, d, d), output (N, d)."""
+    return (torch.softmax(scale * (x @ forms @ x.T), -1) @ x @ values).sum(0)
+
+
+@claim("S1.5", "Eqs. S19, S20", "the forms of the heads add up to the form of the layer", Verdict.HOLDS)
+def heads_add_up(d=32, n_heads=4, seed=0):
+    form = random_layer(d, 12, n_heads, seed).form
+    wq, wk = form.wq, form.wk
+    side_by_side = wq.transpose(0, 1).flatten(1) @ wk.transpose(0, 1).flatten(1).T  # [W_q,1 | W_q,2 | ...] (Eq. S19)
+    shared = BilinearForm(wq, wk[: max(1, len(wk) // 2)])
+    ranks = [int(torch.linalg.matrix_rank(w)) for w in form.heads()]
+    whole = relative_error(summed_heads(wq, wk), side_by_side)
+    yield exact(r"distance of the sum over heads from $W_q W_k^\top$", whole)
+    yield exact("largest rank of a head less $d_h$", max(ranks) - form.d_head, 0, 0)
+    words = f"distance, {shared.n_kv_heads} key heads shared by {shared.n_heads} query heads"
+    yield exact(words, relative_error(summed_heads(*shared.per_head()), shared.dense()))
+
+
+show(heads_add_up(d=d, n_heads=n_heads, seed=seed))
+
+
+# %% [markdown]
+# The matrices of the heads add up, but their attention does not. Each head has its own softmax and its own values, and a sum of
+# softmaxes is not the softmax of a sum. As an example, we replace every head of a random layer by the mean of all heads, which
+# leaves their sum unchanged. The attention weights then change by up to {glue:text}`gap`.
+
+
+# %%
+@claim(
+    "S1.5",
+    "Eq. S21",
+    "the raw decompositions of the heads add up",
+    Verdict.HOLDS,
+    remark="""Eq. S21 is an identity of raw scores, as Eq. S14 is. It says nothing of attention, in which each head has its own
+    softmax and values. So scores of heads have to be given beside those of the sum.""",
+)
+def heads_do_not_share_one_softmax(d=32, n_tokens=12, n_heads=4, seed=0):
+    x, form, wv, wo, _ = random_layer(d, n_tokens, n_heads, seed)
+    forms, values, scale = torch.stack(list(form.heads())), wv @ wo, form.d_head**-0.5
+    heads = scaled_dot_product_attention(x @ form.wq, x @ form.wk, x @ wv)
+    attention = heads.transpose(0, 1).flatten(1) @ wo.flatten(0, 1)  # concat(A_1 V_1, ...) W_o (Eq. S18)
+    one_softmax = torch.softmax(scale * (x @ forms.sum(0) @ x.T), -1) @ x @ values.sum(0)
+    own_softmax, averaged = (multi_head_output(x, m, values, scale) for m in (forms, forms.mean(0).expand_as(forms)))
+    raw = relative_error(sum((x @ w @ x.T) @ x for w in forms), x @ forms.sum(0) @ x.T @ x)
+    yield exact("distance of the raw decompositions, head by head and summed first", raw)
+    own, one = (f"distance of one softmax {of} from multi-head attention" for of in ("per head", "of the summed form"))
+    yield exact(own, relative_error(own_softmax, attention), paper="")
+    yield compare(one, relative_error(one_softmax, attention), "≠", 0, 0.1, paper="")
+    change = relative_error(averaged, attention)
+    yield compare("change of the output by heads of the same sum", change, "≠", 0, 0.1, paper="")
+
+
+show(heads_do_not_share_one_softmax(**several))
+
+# %% [markdown]
+# Equation S18 of the paper divides the scores of a head by $\sqrt d$. Transformers as they are built divide by $\sqrt{d_h}$
+# {cite}`vaswani2017`, and for a single head the two agree. This factor changes neither the order of scores nor the two scores of
+# the paper, but it enters the gradients.
+#
+# Equation S21 of the paper sums the raw decompositions of the heads, as Eq. S14 does for a single head. Each of these sums lies in
+# the span of the tokens. The text says that it lies in their convex hull, for which the coefficients would have to be positive and
+# add up to 1. Attention weights have these two properties, and raw scores do not.
 
 
 # %%
@@ -332,7 +513,8 @@ show(raw_sums_leave_the_hull(**several))
 # %% [markdown]
 # ## Rotary positions
 #
-# Rotations turn queries and keys by angles proportional to the position. The form then depends on how far two tokens are apart.
+# With rotary positions, queries and keys are rotated by angles that are proportional to their positions. The score of two tokens
+# then depends on the distance between them, and the following proposition says when such scores are symmetric.
 #
 # ````{prf:proposition} Symmetric attention under rotary positions (ours)
 # :label: prop-rotary

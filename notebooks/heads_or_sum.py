@@ -7,57 +7,50 @@
 # ---
 
 # %% [markdown]
-# # In encoders the heads are symmetric, and their sum more so
+# # Details: heads or their sum
 #
-# A layer of attention has several heads, each with its own query-key matrix. The paper {cite}`saponati2025` scores their
-# sum, which no softmax sees. Are the heads of trained encoders symmetric, or is it the sum?
+# A layer of attention has several heads, and each head has a query-key matrix of its own. The paper {cite}`saponati2025` scores the
+# sum of these matrices, which no softmax ever uses. [The page on encoders and decoders](pretrained_survey.py) therefore asks
+# whether the heads of trained encoders are symmetric or only their sum. This page has the evidence behind its answer.
 #
-# **Both, in most families of models.** The [score $s$](two_scores.py) of a symmetric matrix is 1. The heads of encoders have
-# {glue:text}`heads-encoders` in the median family, and their sum {glue:text}`sum-encoders`. In decoders it is
-# {glue:text}`heads-decoders` and {glue:text}`sum-decoders`. The sum gains more in encoders: there the heads'
-# skew-symmetric parts add up less.
+# **In most families of encoders, the heads are symmetric, and their sum is more symmetric still.** In the median family of
+# encoders, individual heads score {glue:text}`heads-encoders`, and the sum over heads scores {glue:text}`sum-encoders`. In the
+# median family of decoders, individual heads score {glue:text}`heads-decoders`, and the sum scores {glue:text}`sum-decoders`.
+# Summing adds more symmetry in encoders because the skew-symmetric parts of their heads add up less than those of decoders.
 
 # %% tags=["parameters", "remove-input"]
-model: str = "all-MiniLM-L6-v2"  # recorded model whose pairs of heads are computed again where its weights are at hand
+model: str = "all-MiniLM-L6-v2"  # recorded model whose pairs of heads are computed again if its weights are at hand
 
 # %% tags=["remove-cell"]
 from itertools import product
 
 import pandas as pd
-import seaborn as sns
 import torch
 from torch import Tensor
 
-from chapters.heads_or_sum import (
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.scores import symmetry_score
+from attngeo.experiments.survey.families import GROUPS, Compared, compared
+from chapters.heads_or_sum.evidence import (
     PARTS,
-    Evidence,
     beside_survey,
     changes,
     evidence,
     families,
     heads_outside,
-    medians,
-    overlaps,
-    parts,
-    ratio,
     single_heads,
-    verified,
     whole,
 )
+from chapters.heads_or_sum.overlaps import overlaps, parts, ratio
+from chapters.heads_or_sum.pictures import gains, heads_and_sums
+from chapters.heads_or_sum.record import verified
 from chapters.pretrained_survey.measures import both_ends, end_against_half
-from livingpaper.display.page import glue, show, table
-from attngeo.plot.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
-from attngeo.bilinear.form import BilinearForm
-from attngeo.bilinear.scores import symmetry_score
 from livingpaper.claims.claim import Verdict, claim, compare, exact
-from attngeo.experiments.survey.families import GROUPS, Compared, compared, with_kinds
+from livingpaper.display.page import glue, show, table
 
-COLOURS = {**{kind: PART_COLOURS[part] for part, kind in GROUPS.items()}, "cross": PART_COLOURS["cross"]}
-# labels of encoders in `gains` that would lie on one another: points upwards
-NUDGED = {"RXN": 3, "BERT": -4, "Whisper": -8, "Sapiens": 3, "DeiT": -4, "T5": -11}
 SIX_DIGITS = 1e-6  # single precision, in which narrow weights were surveyed
-CHOSEN = "A family counts once on either side, with the mean of its models' medians over layers."
-OF_SUMS = f"{CHOSEN} A layer of one head has no sum and is left out."
+CHOSEN = "A family counts once in either group, with the mean of the medians over layers of its models."
+OF_SUMS = f"{CHOSEN} Layers with a single head have no sum and are left out."
 PRINTED = {
     "printed": '"[E]ncoder-only models remarkably show a higher degree of symmetry than decoder-only": of sums over heads.',
     "place": "Section 3, Figure 2",
@@ -78,7 +71,9 @@ for part, kind in GROUPS.items():
 assert middle.loc["bidirectional", "added"] > middle.loc["causal", "added"]
 assert middle.loc["bidirectional", "skew_gain"] < middle.loc["causal", "skew_gain"]
 encoders = of_families[of_families["attention"] == "bidirectional"]
-assert (encoders["heads"] > 0).all() and (encoders["added"] > 0).all()  # the title, where layers have several heads
+assert (encoders["heads"] > 0).all() and (
+    encoders["added"] > 0
+).all()  # "the heads are symmetric, and their sum more so"
 glue("more", more, "d")
 several, alone = compared(of_families, "heads"), single_heads(evidence())
 glue("share-several", several.separation.auc, ".0%")
@@ -86,77 +81,47 @@ glue("share-every", compared(alone, "heads").separation.auc, ".0%")
 assert set(alone["family"]) - set(of_families["family"]) == {"BART g2p"}
 gap = verified(model, evidence().pairs)
 assert gap is None or gap < 1e-12
-at_hand = f"For {model} they were computed again from its weights for this page, with this result"
-glue("again", f"The weights of {model} are not at hand for this page" if gap is None else at_hand)
-
-
-def named(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows with the line that they stand in: model and part."""
-    return rows.assign(line=rows["model"] + ", " + rows["part"])
-
-
-@house_style()
-def heads_and_sums(of: Evidence) -> CaptionedFigure:
-    """Symmetry of every head, of the heads of a layer together and of their sum, a line for each model and part."""
-    stacks = medians(whole(of.layers), ("symmetry", "heads"))
-    stacks = pd.concat(stacks[stacks["attention"] == kind].sort_values("symmetry", ascending=False) for kind in COLOURS)
-    heads = with_kinds(beside_survey(of).query("head >= 0"))
-    figure, panel = new_figure(7.4, 0.15 * len(stacks) + 1)
-    lines = {"y": "line", "order": list(named(stacks)["line"]), "ax": panel}
-    points = {"hue": "attention", "palette": COLOURS, "size": 2.5, "alpha": 0.3, "jitter": 0.3, "rasterized": True}
-    sns.stripplot(named(heads), x="symmetry", **points, **lines)
-    panel.hlines(range(len(stacks)), stacks["heads"], stacks["symmetry"], color="black", linewidth=1)
-    marks = {"heads": ("o", "white", "its heads together"), "symmetry": ("D", "black", "layer: sum over heads")}
-    for column, (marker, face, label) in marks.items():
-        panel.plot(stacks[column], range(len(stacks)), marker, color="black", markerfacecolor=face, label=label)
-    panel.axvline(0, color=NEUTRAL, linewidth=0.8)
-    panel.tick_params(axis="y", labelsize=8)
-    panel.set(xlabel="symmetry s", ylabel="", ylim=(len(stacks) - 0.4, -0.6))
-    handles, words = panel.get_legend_handles_labels()
-    for handle in handles[: len(COLOURS)]:  # of heads
-        handle.set(alpha=1, markersize=6)
-    panel.get_legend().remove()
-    figure.legend(handles, words, loc="outside upper center", ncols=3)
-    caption = rf"""Symmetry of {len(heads)} heads (points), a line for each model and part whose layers have several.
-        In black medians over layers: of the mean of the heads' scores weighted with $\|M_h\|^2$ (circles), and of the sum
-        (diamonds)."""
-    further = int((stacks["symmetry"] > stacks["heads"]).sum())
-    alt = f"""Strip plot of symmetry, {len(stacks)} rows, one per model and part: pale points for heads, a circle for the heads
-        of a layer together, a diamond for their sum. The diamond lies right of the circle in {further} rows, far right
-        in most encoders; decoders stay near 0."""
-    return CaptionedFigure(figure, "fig-heads-and-sums", caption, alt)
-
+recomputed = f"""When this page was made, we computed the pairs of heads of {model} again from its weights, and the result agreed
+    with the record."""
+from_record = f"""All numbers come from the record of these models. The weights of {model} were not available when this page was
+    made, so they were not computed again."""
+glue("again", " ".join((from_record if gap is None else recomputed).split()))
 
 # %% tags=["remove-input"]
 heads_and_sums(evidence())
 
 # %% [markdown]
-# :::{admonition} How sure is this
-# - Models that share authors, data or recipe are a *family*, which counts once. Numbers above are those of the median
-#   family, of {glue:text}`n-encoders` of encoders and {glue:text}`n-decoders` of decoders. {glue:text}`again`.
-# - Their layers have several heads. BART g2p, the one family whose layers have one head, goes the other way.
+# :::{admonition} How sure is this?
+# - Models that share authors, data or training recipe form a *family*, and each family counts once. The numbers above are those of
+#   the median family, out of {glue:text}`n-encoders` families of encoders and {glue:text}`n-decoders` families of decoders.
+#   {glue:text}`again`
+# - The layers of all these families have several heads. BART g2p, the only family whose layers have a single head, shows the
+#   opposite: its decoder is more symmetric than its encoder.
 # - The models have different sizes, and we did not match them. Among released encoders, [larger models are less
 #   symmetric](pretrained_survey.py#larger-encoders-are-less-symmetric).
-# - What sets the two kinds apart was found by looking at these families and tested on the same ones. Several measures were
-#   compared, and no p is corrected for that.
+# - We found the difference between the skew-symmetric parts by looking at these families, and we tested it on the same families. We
+#   compared several measures, and no p-value is corrected for that.
 # :::
 #
-# Random heads have hardly any symmetry, and a band around 0 holds 95 % of them. Of the single heads of encoders
-# {glue:text}`outside-encoders` lie above it, of decoders {glue:text}`outside-decoders`. Of pairs of families, one
-# of each kind, whose layers have several heads, the encoder's heads are the more symmetric in
-# {glue:text}`share-several`. With BART g2p it is {glue:text}`share-every`, and too few families to decide.
+# ## Single heads
+#
+# Heads with random weights have a symmetry score close to 0, and we know the range that contains 95 % of them. Among the single
+# heads of encoders, {glue:text}`outside-encoders` are more symmetric than this range. Among those of decoders, it is
+# {glue:text}`outside-decoders`. If we compare each family of encoders with each family of decoders whose layers have several
+# heads, the heads of the encoder are the more symmetric ones in {glue:text}`share-several` of the pairs. If we include BART g2p,
+# this share is {glue:text}`share-every`, and there are too few families to tell it from chance.
 
 
 # %%
 @claim(
     "Section 3",
     "(symmetry, single heads)",
-    "the heads of encoders are more symmetric than those of decoders, on the mean of their scores",
+    "the heads of encoders are more symmetric than the heads of decoders",
     Verdict.UNDECIDED,
     **PRINTED,
-    remark=f"""Judged on the mean of the heads' scores in a layer, weighted with their squared norms. {CHOSEN} Where layers have
-    several heads, encoders' are the more symmetric; with the one family of one head, which goes the other way, the
-    interval holds 1/2.""",
+    remark=f"""We compare the mean of the heads' scores in a layer, weighted with the squared norms of the heads. {CHOSEN} Among
+    families whose layers have several heads, the heads of encoders are more symmetric. With the one family whose layers have a
+    single head, and which shows the opposite, the interval of the AUC contains 1/2.""",
     ours=True,
 )
 def section_3_symmetry_of_heads():
@@ -175,19 +140,21 @@ def section_3_symmetry_of_heads():
 show(section_3_symmetry_of_heads())
 
 # %% [markdown]
-# ## A sum's score comes from pairs of heads
+# ## The score of a sum comes from pairs of heads
 #
-# ````{prf:proposition} the symmetry of a sum over heads
+# ````{prf:proposition} The symmetry of a sum over heads (ours)
 # :label: prop-sum-over-heads
 #
-# Let $M = \sum_h M_h$ be the sum over heads (Eq. S20 of the paper), $M_h = W_{q,h} W_{k,h}^\top$, where $W_{k,h}$ is the key
-# factor that head $h$ reads, with symmetric and skew-symmetric parts $M = S + N$, $M_h = S_h + N_h$.
+# Let $M = \sum_h M_h$ be the sum over heads (Eq. S20 of the paper) with $M_h = W_{q,h} W_{k,h}^\top$, where $W_{k,h}$ is the key
+# factor that head $h$ uses. Let $M = S + N$ and $M_h = S_h + N_h$ be the decompositions into symmetric and skew-symmetric parts.
 #
 # 1. Let $t_{gh} = \mathrm{Tr}(M_g M_h)$ and $p_{gh} = \langle M_g, M_h \rangle$. Then $\mathrm{Tr}(MM) = \sum_{g,h} t_{gh}$
 #    and $\|M\|_F^2 = \sum_{g,h} p_{gh}$.
 # 2. $\langle S_g, S_h \rangle = \tfrac12 (p_{gh} + t_{gh})$ and $\langle N_g, N_h \rangle = \tfrac12 (p_{gh} - t_{gh})$.
-# 3. Let $s_0$ be the mean of the heads' scores weighted with $\|M_h\|_F^2$, $G_s = \|S\|_F^2 / \sum_h \|S_h\|_F^2$ and
-#    $G_n = \|N\|_F^2 / \sum_h \|N_h\|_F^2$. The ratio $\|S\|_F^2 / \|N\|_F^2$ is, unless $N$ or all $S_h$ vanish,
+# 3. Let $s_0$ be the mean of the scores of the heads, weighted with $\|M_h\|_F^2$. Let
+#    $G_s = \|S\|_F^2 / \sum_h \|S_h\|_F^2$ be the gain of the symmetric parts, and let
+#    $G_n = \|N\|_F^2 / \sum_h \|N_h\|_F^2$ be the gain of the skew-symmetric parts. Then the ratio $\|S\|_F^2 / \|N\|_F^2$ is,
+#    unless $N$ or all $S_h$ vanish,
 #
 #    $$
 #    \frac{1 + s}{1 - s} = \frac{G_s}{G_n} \cdot \frac{1 + s_0}{1 - s_0} .
@@ -198,21 +165,25 @@ show(section_3_symmetry_of_heads())
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# 1 is bilinear. Its terms take products of size $d_h \times d_h$ only. With $C_{gh} = W_{k,g}^\top W_{q,h}$, $t_{gh}$ is the
-# sum of the entries of $C_{gh} \odot C_{hg}^\top$, and $p_{gh}$ that of $W_{q,g}^\top W_{q,h} \odot W_{k,g}^\top W_{k,h}$:
-# $\mathrm{Tr}(W_{q,g} W_{k,g}^\top W_{q,h} W_{k,h}^\top) = \mathrm{Tr}(C_{gh} C_{hg})$ and
-# $\mathrm{Tr}(M_g^\top M_h) = \mathrm{Tr}\bigl((W_{k,g}^\top W_{k,h})^\top W_{q,g}^\top W_{q,h}\bigr)$ by turning the
-# factors round. For 2 insert $S_h = (M_h + M_h^\top)/2$, $N_h = (M_h - M_h^\top)/2$ and use
-# $\langle M_g, M_h^\top \rangle = t_{gh}$. For one head 2 says
-# $\|S_h\|_F^2 = \tfrac12 (1 + s_h) \|M_h\|_F^2$ and $\|N_h\|_F^2 = \tfrac12 (1 - s_h) \|M_h\|_F^2$; summed over heads, the two
-# have the ratio $(1 + s_0)/(1 - s_0)$, which the gains turn into that of the layer. For 4,
-# $\mathbb{E} \|\sum_h \epsilon_h S_h\|_F^2 = \sum_{g,h} \mathbb{E}[\epsilon_g \epsilon_h] \langle S_g, S_h \rangle$, and only
-# $g = h$ is left.
+# *1.* Both sides are bilinear in the heads. The terms need only products of size $d_h \times d_h$: with
+# $C_{gh} = W_{k,g}^\top W_{q,h}$, the number $t_{gh}$ is the sum of the entries of $C_{gh} \odot C_{hg}^\top$, and $p_{gh}$ is the
+# sum of the entries of $W_{q,g}^\top W_{q,h} \odot W_{k,g}^\top W_{k,h}$. This follows from
+# $\mathrm{Tr}(W_{q,g} W_{k,g}^\top W_{q,h} W_{k,h}^\top) = \mathrm{Tr}(C_{gh} C_{hg})$ and, by a cyclic exchange of the factors, from
+# $\mathrm{Tr}(M_g^\top M_h) = \mathrm{Tr}\bigl((W_{k,g}^\top W_{k,h})^\top W_{q,g}^\top W_{q,h}\bigr)$.
+#
+# *2.* Insert $S_h = (M_h + M_h^\top)/2$ and $N_h = (M_h - M_h^\top)/2$, and use $\langle M_g, M_h^\top \rangle = t_{gh}$.
+#
+# *3.* For a single head, part 2 says that $\|S_h\|_F^2 = \tfrac12 (1 + s_h) \|M_h\|_F^2$ and
+# $\|N_h\|_F^2 = \tfrac12 (1 - s_h) \|M_h\|_F^2$. Summed over heads, these two numbers have the ratio $(1 + s_0)/(1 - s_0)$. The gains
+# turn this ratio into the ratio of the layer.
+#
+# *4.* $\mathbb{E} \|\sum_h \epsilon_h S_h\|_F^2 = \sum_{g,h} \mathbb{E}[\epsilon_g \epsilon_h] \langle S_g, S_h \rangle$, and only the
+# terms with $g = h$ remain. The same holds for the skew-symmetric parts.
 # ```
 # ````
 #
-# So a sum can be more symmetric than its heads in two ways: their symmetric parts resemble one another, or their skew parts
-# cancel, as those of a head and its transpose do.
+# So the sum can be more symmetric than its heads for two reasons. Either the symmetric parts of the heads resemble each other, or
+# their skew-symmetric parts cancel. The latter happens, for example, if one head is the transpose of another.
 
 
 # %% tags=["remove-cell"]
@@ -270,47 +241,16 @@ def score_of_a_sum():
 show(score_of_a_sum())
 
 # %% [markdown]
-# ## In encoders the skew parts add up less
+# ## In encoders the skew-symmetric parts add up less
 #
-# Symmetric parts add up in both kinds: in the median families of encoders and decoders their sum has
-# {glue:text}`symmetric-gain-encoders` and {glue:text}`symmetric-gain-decoders` times the squared norm that they have by
-# themselves. Whether the kinds differ in that is open. The skew parts set them apart: their sum has
-# {glue:text}`skew-gain-encoders` times the norm in encoders, and {glue:text}`skew-gain-decoders` in decoders. So the sum adds
-# {glue:text}`added-encoders` to the $s$ of the heads in encoders, and {glue:text}`added-decoders` in decoders.
-
-
-# %% tags=["remove-cell"]
-@house_style()
-def gains(of: Evidence) -> CaptionedFigure:
-    """How far the heads' symmetric parts add up against how far their skew parts do: layers and families."""
-    rows, of_families = with_kinds(whole(of.layers)).query("attention != 'cross'"), families(whole(of.layers), PARTS)
-    figure, panel = new_figure(7.4, 3.1)
-    low, high, ticks = 0.45, 4.6, [0.5, 1, 2, 4]
-    panel.plot([low, high], [low, high], color=NEUTRAL, linewidth=1, linestyle="--")
-    for line in (panel.axhline, panel.axvline):
-        line(1, color=NEUTRAL, linewidth=0.8)
-    style = {"x": "skew_gain", "y": "symmetric_gain", "hue": "attention", "palette": COLOURS, "ax": panel}
-    style["hue_order"] = list(GROUPS.values())
-    sns.scatterplot(rows, s=10, alpha=0.3, linewidth=0, legend=False, **style)
-    sns.scatterplot(of_families, s=45, edgecolor="black", **style)
-    for row in of_families.itertuples():
-        encoder = row.attention == "bidirectional"
-        at = (-6, NUDGED.get(row.family, -2)) if encoder else (6, 3)
-        where = {"xytext": at, "textcoords": "offset points", "ha": "right" if encoder else "left"}
-        panel.annotate(row.family, (row.skew_gain, row.symmetric_gain), fontsize=8, **where)
-    panel.set(xscale="log", yscale="log", xlim=(low, high), ylim=(0.8, high))
-    panel.set_xticks(ticks, [f"{t:g}" for t in ticks])
-    panel.set_yticks(ticks[1:], [f"{t:g}" for t in ticks[1:]])
-    panel.minorticks_off()
-    panel.set(xlabel="gain of skew parts $G_n$", ylabel="gain of symmetric parts $G_s$")
-    panel.legend(loc="lower right", bbox_to_anchor=(0, 0.13, 1, 1), title="mean of a family's medians")
-    caption = """How much larger the squared norm of the sum is than the squared norms of the heads together, for symmetric and
-        for skew parts; both are 1 on average for heads of random sign. Small points are layers. On the dashed line the sum has
-        the symmetry of its heads."""
-    alt = """Scatter plot on log axes, gain of symmetric parts against gain of skew parts. Decoders lie along the diagonal;
-        encoders lie above it, near a skew gain of one."""
-    return CaptionedFigure(figure, "fig-head-gains", caption, alt)
-
+# {numref}`fig-head-gains` compares the squared norm of the sum with the squared norms of the heads together. We call this ratio the
+# gain, and we compute it for the symmetric parts and for the skew-symmetric parts of the heads.
+#
+# The symmetric parts add up in encoders and in decoders. Their gain is {glue:text}`symmetric-gain-encoders` in the median family of
+# encoders and {glue:text}`symmetric-gain-decoders` in the median family of decoders. Whether encoders and decoders differ in this
+# gain is open. The skew-symmetric parts do separate the two groups: their gain is {glue:text}`skew-gain-encoders` in encoders and
+# {glue:text}`skew-gain-decoders` in decoders. As a result, summing raises the symmetry score by {glue:text}`added-encoders` in
+# encoders and by {glue:text}`added-decoders` in decoders.
 
 # %% tags=["remove-input"]
 gains(evidence())
@@ -340,13 +280,13 @@ def section_3_symmetry_of_the_sum():
     by_pair, exchanges = results["by_pair"].separation, factor.n_exchanges
     yield end_against_half(factor.separation, "low", ">", "the factor", "families")
     yield compare(f"two-sided p of {exchanges} exchanges, of the factor", factor.p, "<", 0.05)
-    yield end_against_half(by_pair, "low", ">", "gains by pair, symmetric less skew", "families")
-    adds = "how far skew parts add up"
+    yield end_against_half(by_pair, "low", ">", "gain per pair, symmetric minus skew-symmetric", "families")
+    adds = "gain of the skew-symmetric parts"
     yield end_against_half(skew, "high", "<", adds, "families")
     yield end_against_half(skew, "family_high", "<", adds, "families drawn anew")
     return {
-        "remark": f"""Judged on the factor by which the sum multiplies the ratio of the symmetric
-        to the skew part. Times {len(results)}, as many measures as were compared, its p is
+        "remark": f"""We compare the factor by which summing multiplies the ratio of the symmetric to the skew-symmetric part.
+        We compared {len(results)} measures. If its p-value is multiplied by this number, it is
         {min(1.0, len(results) * factor.p):.3f}. {OF_SUMS}"""
     }
 
@@ -365,12 +305,14 @@ show(section_3_symmetry_of_the_sum(), unfolded=True)
 )
 def section_3_symmetric_parts_of_heads():
     results = of_sums()
-    yield from both_ends(results["symmetric_gain"].separation, "how far symmetric parts add up", "families")
-    yield from both_ends(results["symmetric_overlap"].separation, "the same by pair of heads", "families")
-    yield from both_ends(results["multiple"].separation, "s of the sum over s of heads, where positive,", "families")
+    yield from both_ends(results["symmetric_gain"].separation, "gain of the symmetric parts", "families")
+    yield from both_ends(results["symmetric_overlap"].separation, "the same per pair of heads", "families")
+    yield from both_ends(
+        results["multiple"].separation, "s of the sum divided by s of the heads, if positive,", "families"
+    )
     return {
-        "remark": f"""By pair, which the number of heads does not touch, p is {results["symmetric_overlap"].p:.2f}, and the interval
-        holds 1/2. {OF_SUMS}"""
+        "remark": f"""The gain per pair of heads does not depend on the number of heads. For this gain, p is
+        {results["symmetric_overlap"].p:.2f}, and the interval of the AUC contains 1/2. {OF_SUMS}"""
     }
 
 
@@ -379,20 +321,20 @@ show(section_3_symmetric_parts_of_heads())
 # %% [markdown]
 # ## No single direction carries what the sum adds
 #
-# Does what the sum adds lie in one direction that all heads share, in a few coordinates of large weights, or on the diagonal?
-# We took each of these from every head, and none of them carries it.
+# Summing might add symmetry because all heads share one direction, a few coordinates with large weights, or the diagonal. We
+# removed each of these from every head and scored the sum again. None of them explains what the sum adds.
 
 
 # %% tags=["remove-cell"]
 def without_parts(layers: pd.DataFrame) -> pd.DataFrame:
-    """Medians over families once a part is taken from every head."""
+    """Medians over families after a part was removed from every head."""
     by_part = changes(layers).query("not at_random").groupby(["removed", "attention"], sort=False)
     middle = by_part[["left", "symmetry", "kept"]].median().unstack()
     columns = {
         "squared norm left": middle["left", "bidirectional"].map("{:.0%}".format),
         "s, encoders": middle["symmetry", "bidirectional"],
         "s, decoders": middle["symmetry", "causal"],
-        "kept, encoders": middle["kept", "bidirectional"].map("{:.0%}".format),
+        "share left, encoders": middle["kept", "bidirectional"].map("{:.0%}".format),
     }
     return pd.DataFrame(columns).rename_axis("without the")
 
@@ -406,16 +348,19 @@ by_chance = changes(layers).query("at_random")["change"].abs().max()
 table(
     without_parts(layers),
     name="tab-without-parts",
-    caption="Symmetry of the sum in the median family without a part of its heads, and the share kept of what it adds in"
-    f" encoders. As much at random moves a family's $s$ by {by_chance:.2f} at most.",
+    caption="Symmetry score of the sum in the median family after a part was removed from every head, and the share that is left"
+    " of the symmetry that summing adds in encoders. Removing as many random directions or coordinates changes the score of a"
+    f" family by at most {by_chance:.2f}.",
     formats={"s, encoders": ".2f", "s, decoders": ".2f"},
-    folded="Symmetry without each of these parts",
+    folded="Show the symmetry score without each of these parts",
 )
 
 # %% [markdown]
-# The mean direction is $(1, \dots, 1)$, which layer normalisation subtracts (not in T5, SmolLM2 and Llama). Coordinates are
-# the hundredth with the largest norms, leading pairs the sum's first singular vectors. Only a fiftieth or a tenth of these
-# matter. But they hold much of the squared norm, and the sum itself chose them, so that some of the loss is by choice.
+# The mean direction is $(1, \dots, 1)$, which layer normalisation subtracts (T5, SmolLM2 and stories260K have a normalisation that
+# does not subtract it). The largest coordinates are the 1 % of coordinates whose rows and columns have the largest norms. The leading
+# pairs are the first singular vectors of the sum. Only when we removed 2 % or 10 % of all pairs of singular vectors did the sum lose
+# a large part of what it adds. These vectors carry much of the squared norm, and we selected them by the sum itself, so part of this
+# loss is due to the selection.
 
 
 # %%
@@ -424,8 +369,8 @@ table(
     "(symmetry, without parts of the form)",
     "encoders stay more symmetric without their largest coordinates, directions or the diagonal",
     Verdict.HOLDS,
-    remark=f"""The same part is taken from every head. Without the leading tenth of the pairs of directions it is not told
-    whether the sum still adds more in encoders. {OF_SUMS}""",
+    remark=f"""The same part is removed from every head. Without the leading 10 % of the pairs of directions, we cannot tell
+    whether summing still adds more symmetry in encoders. {OF_SUMS}""",
     ours=True,
 )
 def section_3_symmetry_after_removals():
@@ -445,9 +390,10 @@ show(section_3_symmetry_after_removals())
 # %% [markdown]
 # ## What it means for you
 #
-# - A layer's score is that of a sum which no softmax computes. In {glue:text}`more` of {glue:text}`n-encoders` families of
-#   encoders this sum adds more to $s$ than the heads have.
-# - So look at both: `attngeo score MODEL --per-head`. Twelve heads have 66 pairs that can add to a sum and two heads have one:
-#   compare layers of equally many heads, or compare heads.
-# - What makes the heads of an encoder agree in their symmetric parts and not in the others is open. [Positions](positions.py)
-#   are part of it.
+# - The score of a layer is the score of a sum that no softmax computes. In {glue:text}`more` of {glue:text}`n-encoders` families of
+#   encoders, this sum adds more to the symmetry score than the heads have themselves.
+# - So look at the heads as well as at the sum: `attngeo score MODEL --per-head`.
+# - Compare only layers with the same number of heads, or compare single heads. Twelve heads form 66 pairs, all of which can add
+#   symmetry to the sum, whereas two heads form only one pair.
+# - We do not know why the symmetric parts of the heads of an encoder agree more than their skew-symmetric parts. [The positions of
+#   tokens](positions.py) are part of the reason.

@@ -27,7 +27,7 @@ from IPython.display import Markdown
 from scipy import stats
 
 from chapters import positions
-from chapters.heads_or_sum import MIRRORS, evidence, families, mirrors
+from chapters.heads_or_sum.evidence import MIRRORS, evidence, families, mirrors
 from chapters.positions import ENOUGH, Outcome, compared, told
 from chapters.positions_pictures import pictured
 from chapters.pretrained_survey.figures import symmetry_by_positions

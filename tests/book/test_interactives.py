@@ -6,9 +6,13 @@ import json
 import numpy as np
 import pytest
 import torch
+from chapters.bilinear_form.forward_pass import forward_pass
+from chapters.bilinear_form.word_scores import word_scores
 from chapters.introduction.sentence import recorded as sentence_in
 from chapters.introduction.two_models import MODELS, PAIR, centred, two_models
 from chapters.positions_pictures import EXPERIMENT, LAYER, RUNS, pictured
+from chapters.pretrained_survey.by_size import symmetry_by_size
+from chapters.pretrained_survey.chosen import chosen
 from chapters.two_scores.build_a_matrix import ROWS, build_a_matrix, built
 from click.testing import CliRunner
 from interactive_page import open_interactive
@@ -21,6 +25,7 @@ from attngeo.cli import cli
 from attngeo.experiments.runs.record import read_run
 from attngeo.files import checkout
 from attngeo.gradients.rank_one import gradient_sum, rank_one_terms, token_update
+from attngeo.gradients.toy_transformer import WORDS
 
 pytestmark = pytest.mark.book
 NAMED = """return [...arguments[0].querySelectorAll('input, select, button')]
@@ -205,8 +210,7 @@ def test_pairs_are_painted_in_either_order_until_their_sum_is_complete(browser, 
 
 
 def test_a_forward_pass_is_stepped_through_for_the_token_followed(browser, tmp_path):
-    page = notebook("bilinear_form")
-    shown = page.forward_pass()
+    shown = forward_pass()
     stage = open_interactive(browser, tmp_path, shown)
     step, token = control(stage, "Step"), control(stage, "Token followed")
 
@@ -219,7 +223,7 @@ def test_a_forward_pass_is_stepped_through_for_the_token_followed(browser, tmp_p
         said = sentence(stage)
         assert_near(numbers(said), expected[at])
         if at == 3:
-            assert page.WORDS[row["weights"].argmax()] in said.text
+            assert WORDS[row["weights"].argmax()] in said.text
         pictures = stage.find_elements(By.CSS_SELECTOR, ".ia-steps > div")
         assert sum(picture.is_displayed() for picture in pictures) == [1, 3, 4, 5, 6, 7, 8][at]
         assert len(stage.find_elements(By.CSS_SELECTOR, ".ia-cell.none")) == (15 if mask == "causal" else 0)
@@ -232,3 +236,59 @@ def test_a_forward_pass_is_stepped_through_for_the_token_followed(browser, tmp_p
     token.send_keys(Keys.HOME)
     step.send_keys(*[Keys.ARROW_LEFT] * 3)
     assert_says("none", 3, 0)
+
+
+def test_scores_of_words_follow_the_symmetry_and_the_pair_that_are_chosen(browser, tmp_path):
+    shown = word_scores(16, 0, 1.0)
+    stage = open_interactive(browser, tmp_path, shown)
+    slider, n = control(stage, "Symmetry score s"), len(WORDS)
+
+    def assert_says(s, i, j):
+        parts = (np.array(shown.data[name]).reshape(n, n) for name in ("symmetric", "skew"))
+        a, b = (weight * part for weight, part in zip(np.sqrt([(1 + s) / 2, (1 - s) / 2]), parts, strict=True))
+        scores = a + b
+        weights = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+        said = stage.find_elements(By.CSS_SELECTOR, ".ia-said")[-1]
+        words = said.text.replace("%", "").replace("”", " ").replace("“", " ")
+        found = numbers(words)[:4]
+        assert_near(found[::2], [scores[i, j], scores[j, i]])
+        np.testing.assert_allclose(found[1::2], [100 * weights[i, j], 100 * weights[j, i]], atol=0.51)
+        assert len(stage.find_elements(By.CSS_SELECTOR, ".here.ia-cell")) == 4  # a pair and its mirror image, twice
+        return said.text
+
+    assert "attention weights do not" in assert_says(1.0, *shown.data["pair"])
+    slider.send_keys(Keys.ARROW_LEFT)
+    assert "differ by" in assert_says(0.9, *shown.data["pair"])
+    slider.send_keys(Keys.HOME)
+    assert "skew-symmetric" in assert_says(-1.0, *shown.data["pair"])
+    stage.find_element(By.CSS_SELECTOR, "[aria-label^='the to the']").send_keys(Keys.ARROW_RIGHT)
+    browser.switch_to.active_element.send_keys(Keys.SPACE)
+    assert_says(-1.0, 0, 1)
+    points = stage.find_element(By.CSS_SELECTOR, ".cloud").get_attribute("d").count("M")
+    assert 0.95 * len(shown.data["tokens"]["skew"]) < points
+
+
+def test_a_model_is_found_by_name_and_by_pointing_and_groups_are_hidden(browser, tmp_path):
+    shown = symmetry_by_size(chosen(), "")
+    stage, points = open_interactive(browser, tmp_path, shown), shown.data["points"]
+    highest = max(points, key=lambda p: p["s"])
+
+    def assert_names(point):
+        said = sentence(stage).text.replace("\N{MINUS SIGN}", "-")
+        assert said.startswith(f"{point['model']}, {point['part']}, ") and f"s = {point['s']:.2f} (" in said
+
+    assert_names(highest)
+    at = points.index(next(p for p in points if p["model"] == "GPT-2" and p["group"] == "read"))
+    choose = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'))"
+    browser.execute_script(choose, control(stage, "Find a model"), f"{at} ")
+    assert_names(points[at])
+    chart = stage.find_element(By.TAG_NAME, "svg")
+    x, y = chart.find_element(By.CSS_SELECTOR, ".point.encoder:not(.half)").get_attribute("d").split("h")[0][1:].split()
+    pointed = """const box = arguments[0].getBoundingClientRect();
+      const scale = box.width / arguments[0].viewBox.baseVal.width;
+      arguments[0].dispatchEvent(new PointerEvent('pointermove',
+        {clientX: box.left + scale * arguments[1], clientY: box.top + scale * arguments[2]}))"""
+    browser.execute_script(pointed, chart, float(x), float(y))
+    assert_names(next(p for p in points if p["group"] == "released" and p["part"] == "encoder"))
+    control(stage, "our own score").send_keys(Keys.SPACE)
+    assert not any(ring.get_attribute("d") for ring in stage.find_elements(By.CSS_SELECTOR, ".ringed"))

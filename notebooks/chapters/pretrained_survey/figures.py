@@ -1,23 +1,18 @@
-"""Figures and interactives of the survey of pretrained models."""
+"""Figures of the details on pretrained models: released points, families that we read, and single heads."""
 
 import textwrap
 
-import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.lines import Line2D
 
 from attngeo.bilinear.null_laws import LEVEL
-from attngeo.bilinear.pictures import LEVELS
 from attngeo.bilinear.scores import SUM
 from chapters.pretrained_survey.measures import LETTERS, of_figure
-from attngeo.plot.mirror_clouds import mirror_clouds
 from attngeo.plot.score_figure import score_figure
 from attngeo.plot.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
-from attngeo.files.checkout import data
 from attngeo.experiments.runs.numbers_in_words import number
-from attngeo.experiments.survey.families import FEW_BITS, GROUPS, auc, with_kinds
-from attngeo.experiments.survey.measured import named, read_records
+from attngeo.experiments.survey.families import FEW_BITS, GROUPS
 from livingpaper.released_results import WORDS, absolute_against_others, families_by_positions
 
 # Released points
@@ -37,10 +32,8 @@ def released_scores(results: pd.DataFrame, panels: dict[str, str], name: str) ->
         points = points.assign(counted=points["counted"] & ~points["defects"].str.contains("drawn-as"))
         wrong, off = int((~points["counted"]).sum()), (points["d"].abs() > 1).sum()
         crosses += wrong
-        marked = f", of which {wrong} are marked with a cross" if wrong else ""
-        words.append(
-            f"{title}: {len(points)} points{marked}" + (f", {off} of them outside the panel of d" if off else "")
-        )
+        marked = f", of which {wrong} are crosses" if wrong else ""
+        words.append(f"{title}, {len(points)} points{marked}" + (f", {off} outside the panel of d" if off else ""))
         for panel, (letter, score) in zip(axes, LETTERS.items(), strict=True):
             for (counted, part), drawn in points[points[letter].abs() <= 1].groupby(["counted", "drawn_as"]):
                 style = {"fmt": "o", "alpha": 0.9} if counted else {"fmt": "x", "alpha": 0.45}
@@ -48,14 +41,19 @@ def released_scores(results: pd.DataFrame, panels: dict[str, str], name: str) ->
                 spread = drawn[[f"{letter}_minus", f"{letter}_plus"]].to_numpy().T
                 panel.errorbar(drawn["parameters"], drawn[letter], spread, **style)
             panel.axhline(0, color=NEUTRAL, linewidth=0.8)
-            panel.set(title=f"{title}: {score} {letter}", xscale="log", xlabel="parameters", ylim=(-1.05, 1.05))
+            panel.set(
+                title=f"{title}: {score} {letter}", xscale="log", xlabel="number of parameters", ylim=(-1.05, 1.05)
+            )
     handles = [_handle("o", colour, f"drawn as {part}") for part, colour in PART_COLOURS.items() if part != "cross"]
     if crosses:
-        handles.append(_handle("x", NEUTRAL, "repeated, untrained, wrongly extracted or of another kind"))
+        handles.append(
+            _handle("x", NEUTRAL, "does not count: repeated, untrained, wrongly extracted or of another kind")
+        )
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     shown, figures = "; ".join(words), " and ".join(sorted({label.split()[0] for label in panels}))
-    caption = f"Figure {figures} of the paper from the released medians. {shown}. Bars span the quartiles over layers."
-    alt = f"Scatter plots of symmetry and directionality by model size. {shown}."
+    caption = f"""Figure {figures} of the paper, drawn from the released medians over layers. The numbers of points are: {shown}.
+    Bars extend from the lower to the upper quartile over layers."""
+    alt = f"Scatter plots of symmetry and directionality against the number of parameters. {shown}."
     return CaptionedFigure(figure, name, caption, alt)
 
 
@@ -83,7 +81,7 @@ def separations(table: pd.DataFrame) -> CaptionedFigure:
     colours = table["score"].map({"s": PART_COLOURS["encoder"], "d": PART_COLOURS["decoder"]})
     labels = (table["score"] + ": " + table["models"]).tolist()
     thick = {"linewidth": 4, "alpha": 0.35}
-    looks = {"95 %, models independent": {"linewidth": 1.4}, "95 %, whole families drawn": thick}
+    looks = {"95 % interval, models as units": {"linewidth": 1.4}, "95 % interval, families as units": thick}
     for ends, look in zip((("low", "high"), ("family_low", "family_high")), looks.values(), strict=True):
         panel.hlines(table.index, *table[[*ends]].to_numpy().T, colors=colours, **look)  # none of a group of one family
     panel.scatter(table["auc"], table.index, c=colours, s=36)
@@ -91,20 +89,22 @@ def separations(table: pd.DataFrame) -> CaptionedFigure:
         panel.text(1.04, y, f"{area_of:.2f}", transform=panel.get_yaxis_transform(), va="center")
     panel.axvline(0.5, color=NEUTRAL, linewidth=1)
     panel.set_yticks(range(len(table)), labels)
-    words = "AUC: share of pairs in which the encoder scores higher"
+    words = "share of pairs in which the encoder scores higher (AUC)"
     panel.set(xlim=(0, 1.02), ylim=(len(table) - 0.5, -0.5), xlabel=words)
     lines = [Line2D([], [], color=NEUTRAL, label=kind, **look) for kind, look in looks.items()]
     figure.legend(handles=lines, loc="outside lower center", ncols=2)
     values = [f"{label} {value:.2f}" for label, value in zip(labels, table["auc"], strict=True)]
-    above = ", ".join(
-        f"{(rows['low'] > 0.5).sum()} of {len(rows)} of ${score}$" for score, rows in table.groupby("score", sort=False)
+    above = " and ".join(
+        f"{(rows['low'] > 0.5).sum()} of {len(rows)} comparisons of ${score}$"
+        for score, rows in table.groupby("score", sort=False)
     )
-    caption = f"""How often an encoder scores higher than a decoder (AUC, numbers on the right). At 1/2 the score
-    tells nothing. Intervals above it as a whole, if models were independent: {above}. A group of one family gives
-    families no interval. Directionality of language is by the formula of Table S3, of vision by that of the released
-    code; by which of the two that of audio is, is not known."""
-    alt = f"""Dot plot of {len(table)} AUC with intervals, a vertical line at one half. Lowest
-    {values[table["auc"].argmin()]}, highest {values[table["auc"].argmax()]}."""
+    caption = f"""Share of pairs of an encoder and a decoder in which the encoder has the higher score (AUC), with the numbers on
+    the right. At 0.5, the score says nothing about the two groups. If models are treated as independent, the confidence
+    interval lies above 0.5 for {above}. If a group has only one family, no interval over families can be computed. The
+    directionality of language models was computed with the formula of Table S3, and that of vision models with the formula
+    of the authors' code. For audio models, we do not know the formula."""
+    alt = f"""Dot plot of {len(table)} AUC with intervals and a vertical line at one half. The lowest is
+    {values[table["auc"].argmin()]}, and the highest is {values[table["auc"].argmax()]}."""
     return CaptionedFigure(figure, "fig-separations", caption, alt)
 
 
@@ -120,10 +120,13 @@ def clean_figure(results: pd.DataFrame) -> CaptionedFigure:
     drawn = released_scores(results, {FIGURE: "language"}, "fig-released-language")
     clean = points[[not WORDS.keys() & of for of in codes]]
     as_drawn, cleaned = ([number(of_figure(FIGURE, s, of).auc, 2) for s in "sd"] for of in (points, clean))
-    areas = "Figure 2 of the paper from the released medians. As drawn the AUC is {} in {s} and {} in {d}, {} and {}"
-    areas = f"{areas} without the points that do not count."
-    caption = f"{areas.format(*as_drawn, *cleaned, s='$s$', d='$d$')} Bars span the quartiles over layers."
-    alt = f"{drawn.alt} {areas.format(*as_drawn, *cleaned, s='s', d='d')}"
+    told = (
+        "With all points, the AUC is {} for {s} and {} for {d}. Without the points that do not count, it is {} and {}."
+    )
+    told = told.format(*as_drawn, *cleaned, s="{s}", d="{d}")
+    caption = f"""Figure {FIGURE} of the paper, drawn from the released medians over layers. {told.format(s="$s$", d="$d$")} Bars
+    extend from the lower to the upper quartile over layers."""
+    alt = f"{drawn.alt} {told.format(s='s', d='d')}"
     return CaptionedFigure(drawn.figure, drawn.name, caption, alt)
 
 
@@ -162,22 +165,23 @@ def symmetry_by_positions(results: pd.DataFrame) -> CaptionedFigure:
 
 # Weights that were read
 
-COLOURS = {"bidirectional": PART_COLOURS["encoder"], "cross": PART_COLOURS["cross"], "causal": PART_COLOURS["decoder"]}
+COLOURS = {"bidirectional": PART_COLOURS["encoder"], "causal": PART_COLOURS["decoder"], "cross": PART_COLOURS["cross"]}
+PART_OF = {"bidirectional": "encoder", "causal": "decoder", "cross": "cross-attention"}
 
 
 @house_style()
 def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFrame) -> CaptionedFigure:
-    """Both scores of every layer's summed form, `with_kinds`, a line for each family; cross-attention apart.
+    """Both scores of every layer, `with_kinds`, with a line for each family and part.
 
     ``families`` are `of_families`, ``bands`` `null_bands`.
     """
     layers, families = _lined(layers.merge(bands, on=["model", "part"], validate="m:1")), _lined(families)
     order = list(families.sort_values(["kind", "symmetry"], ascending=[True, False])["line"].unique())
-    figure, panels = new_figure(9, 0.22 * len(order) + 1.1, columns=2, sharey=True)
+    figure, panels = new_figure(9, 0.3 * len(order) + 1.3, columns=2, sharey=True)
     style = {"y": "line", "order": order, "hue": "attention", "hue_order": list(COLOURS), "legend": False}
-    points = {"palette": COLOURS, "dodge": True, "jitter": False, **style}
+    points = {"palette": COLOURS, "dodge": False, "jitter": False, **style}
     bars = {"linewidth": 7, "alpha": 0.25}
-    grey = {"errorbar": ("pi", 100), "err_kws": bars, "linestyle": "none", "markersize": 0, "dodge": 0.533}
+    grey = {"errorbar": ("pi", 100), "err_kws": bars, "linestyle": "none", "markersize": 0}
     grey["palette"] = [NEUTRAL] * len(COLOURS)
     few, outside = layers["precision"].isin(FEW_BITS), 0
     for panel, (letter, score) in zip(panels, LETTERS.items(), strict=True):
@@ -192,72 +196,29 @@ def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFr
         sns.stripplot(families, x=score, size=11, marker="|", linewidth=2.5, ax=panel, **points)
         panel.axvline(0, color=NEUTRAL, linewidth=0.8)
         panel.set(xlabel=f"{score} {letter}", ylabel="", xlim=(-1.15, 1.15))  # room for the outer tick labels
-    handles = [_handle("o", colour, kind) for kind, colour in COLOURS.items()]
-    handles += [_handle("o", NEUTRAL, "8 or 4 bits", "none"), _handle("|", NEUTRAL, "mean of the family")]
+    handles = [_handle("o", colour, f"layer, {PART_OF[kind]}") for kind, colour in COLOURS.items()]
+    handles += [_handle("o", NEUTRAL, "layer in 8 or 4 bits", "none"), _handle("|", NEUTRAL, "mean of the family")]
     handles.append(Line2D([], [], color=NEUTRAL, alpha=0.25, linewidth=8, label="95 % of random weights"))
     figure.legend(handles=handles, loc="outside lower center", ncols=3)
     ends = families.groupby("attention")[list(LETTERS.values())].agg(["min", "max"])
     words = "; ".join(
-        f"{kind}: " + ", ".join("{} from {:.2f} to {:.2f}".format(x, *ends.loc[kind, of]) for x, of in LETTERS.items())
+        f"{PART_OF[kind]}s, "
+        + ", ".join("{} from {:.2f} to {:.2f}".format(x, *ends.loc[kind, of]) for x, of in LETTERS.items())
         for kind in GROUPS.values()
         if kind in ends.index
     )
-    caption = f"""Scores of $W_{{qk}}$: {len(layers)} layers (points) and the mean of each family's medians (bars). In
-    grey the widest band of a family that holds 95 % of layers with random weights: {outside} of {2 * len(layers)}
-    scores lie outside their own model's. Left of zero in d, columns dominate."""
-    alt = f"Two dot plots, a line for each family and for cross-attention below. Families, {words}."
+    caption = f"""Symmetry score $s$ and directionality score $d$ of {len(layers)} layers (points). Each line is a family of
+    models, and encoders, decoders and cross-attention have separate lines. Bars mark the mean of the medians of a family's
+    models. The grey band contains 95 % of layers with random weights, for the model of the family with the widest band.
+    {outside} of the {2 * len(layers)} scores lie outside the band of their own model. If $d$ is negative, columns dominate."""
+    alt = f"Two dot plots with a line for each family and part. Means of families: {words}."
     return CaptionedFigure(figure, "fig-survey-families", caption, alt)
 
 
 def _lined(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows with the line that they stand in, and the place of their kind: encoders, decoders, then cross-attention."""
-    cross = rows["attention"] == "cross"
-    kind = rows["attention"].map({"bidirectional": 0, "causal": 1, "cross": 2})
-    return rows.assign(line=rows["family"].where(~cross, rows["family"] + ", cross"), kind=kind)
-
-
-# Matrices of encoders and decoders
-
-EACH = 2  # encoders, and as many decoders
-SEED = 0
-SIDE = 128  # rows and columns shown: all of them would not fit on the page
-
-
-def drawn() -> list:
-    """Of each family one encoder and one decoder, the first by name; of these three each, drawn and shuffled by a seed.
-
-    Each is the middle layer of a recorded model: title (A, B ...), model, part, layer, s, d and picture.
-    """
-    scores = read_records(data("survey"))
-    layers = with_kinds(named(scores.assign(folder=scores["model"])))[lambda t: t["head"] == SUM]
-    count = layers.groupby(["model", "part"])["layer"].transform("size")
-    middle = layers[layers["layer"] == count // 2].sort_values("model").drop_duplicates(["family", "attention"])
-    rng = np.random.default_rng(SEED)
-    groups = [middle[middle["attention"] == kind].sample(EACH, random_state=rng) for kind in GROUPS.values()]
-    chosen = pd.concat(groups).sample(frac=1, random_state=rng).rename(columns={"symmetry": "s", "directionality": "d"})
-    levels = [np.load(data("survey", r.folder, "images.npz"))[f"{r.part}-{r.layer}"] for r in chosen.itertuples()]
-    pictures = [of[:SIDE, :SIDE].astype(np.float32) / LEVELS for of in levels]
-    return list(chosen.assign(title=list("ABCD"), picture=pictures).itertuples())
-
-
-def wins(shown: list, score: str) -> float:
-    """In how many pairs of an encoder and a decoder the encoder's score is the higher one; a tie is half."""
-    return EACH**2 * auc(*([getattr(one, score) for one in shown if one.part == part] for part in GROUPS))
-
-
-def matrices(shown: list) -> CaptionedFigure:
-    """The pictures, with what each is and scores."""
-    counts = {score: wins(shown, score) for score in "sd"}
-    titles = {f"{one.title}: {one.part}\ns {number(one.s, 2)}, d {number(one.d, 2)}": one.picture for one in shown}
-    of = {part: [number(s, 2) for s in sorted(one.s for one in shown if one.part == part)] for part in GROUPS}
-    ranges = " and ".join(f"from {s[0]} to {s[-1]} in the {part}s" for part, s in of.items())
-    caption = f"""$W_{{qk}}$ of the middle layer of {EACH} encoders and {EACH} decoders, drawn by chance (seed {SEED})
-    from the models below: at most {SIDE} rows and columns, those wider than 256 pooled; red positive, blue negative.
-    By their numbers the encoder has the higher $s$ in {counts["s"]:g} of {EACH**2} pairs, the higher $d$ in
-    {counts["d"]:g}."""
-    alt = f"""Images of {len(shown)} query-key matrices over clouds of mirrored entries, which lie along the mirror
-    line where symmetry is high. Symmetry goes {ranges}."""
-    return CaptionedFigure(mirror_clouds(titles, width=9), "fig-matrices", caption, alt)
+    kind = rows["attention"].map({attention: place for place, attention in enumerate(COLOURS)})
+    return rows.assign(line=rows["family"] + " " + rows["attention"].map(PART_OF), kind=kind)
 
 
 # Every layer and head
@@ -273,8 +234,8 @@ def every_head(scores: pd.DataFrame) -> CaptionedFigure:
     rows = scores[(scores["model"] == shown) & (scores["part"] != "cross")]
     still = score_figure(rows.to_dict("records"))
     layers = scores[scores["head"] == SUM]
-    outside = " and ".join(f"{(layers[f'{field}_p'] < LEVEL).sum()} by {field}" for field in LETTERS.values())
-    caption = f"""Both scores of each layer's sum over heads and of its single heads in {shown}, beside the bands that
-    hold 95 % of random weights of the same shape. Of the {len(layers)} layers of all models, {outside} lie
-    outside their own."""
+    outside = " and ".join(f"{(layers[f'{field}_p'] < LEVEL).sum()} in {field}" for field in LETTERS.values())
+    caption = f"""Symmetry and directionality scores of each layer of {shown} (sum over heads) and of its single heads, beside the
+    bands that contain 95 % of random weights of the same shape. Of the {len(layers)} layers of all models, {outside} lie
+    outside their own band."""
     return CaptionedFigure(still.figure, "fig-every-head", caption, still.alt)

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
-from attngeo.plot.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
 from attngeo.experiments.runs.numbers_in_words import number
 from livingpaper.sizes import recorded_parameters
 
@@ -31,6 +30,13 @@ def released_by_size(results: pd.DataFrame) -> pd.DataFrame:
     return rows[["model", "family", "part", "parameters", "s"]].reset_index(drop=True)
 
 
+def halves_by_size(results: pd.DataFrame) -> pd.DataFrame:
+    """The same of the encoders and the decoders of Figure S2, each half with the parameters of the whole model."""
+    drawn = results[(results["figure"] == "S2") & results["attention"].isin(PARTS)]
+    rows = drawn.assign(part=drawn["attention"].map(PARTS), parameters=drawn["parameters"].astype(float))
+    return rows[["model", "family", "part", "parameters", "s"]].reset_index(drop=True)
+
+
 def read_by_size(stacks: pd.DataFrame) -> pd.DataFrame:
     """The same of the models of text whose weights were read; the halves of a model have the parameters of the whole.
 
@@ -50,13 +56,18 @@ def rank_correlation(models: pd.DataFrame, part: str) -> float:
     return float(spearmanr(chosen["parameters"], chosen["s"]).statistic)
 
 
-def of_equal_size(models: pd.DataFrame) -> pd.DataFrame:
-    """Every pair of an encoder and a decoder of equal size (`EQUAL`), with the encoder's s minus the decoder's."""
-    encoders, decoders = (models[models["part"] == part] for part in ("encoder", "decoder"))
+def pairs_of(models: pd.DataFrame) -> pd.DataFrame:
+    """Every pair of an encoder and a decoder, with the encoder's s minus the decoder's."""
+    encoders, decoders = (models[models["part"] == part] for part in PARTS.values())
     pairs = encoders.merge(decoders, how="cross", suffixes=(" of encoder", " of decoder"))
+    return pairs.assign(difference=pairs["s of encoder"] - pairs["s of decoder"])
+
+
+def of_equal_size(models: pd.DataFrame) -> pd.DataFrame:
+    """`pairs_of` an encoder and a decoder of equal size (`EQUAL`)."""
+    pairs = pairs_of(models)
     ratio = pairs["parameters of encoder"] / pairs["parameters of decoder"]
-    chosen = pairs[(ratio <= EQUAL) & (ratio >= 1 / EQUAL)]
-    return chosen.assign(difference=chosen["s of encoder"] - chosen["s of decoder"])
+    return pairs[(ratio <= EQUAL) & (ratio >= 1 / EQUAL)]
 
 
 def size_table(models: pd.DataFrame) -> pd.DataFrame:
@@ -72,30 +83,3 @@ def _class_rows(models: pd.DataFrame) -> Iterator[dict[str, str]]:
             s = of_class[of_class["part"] == part]["s"]
             row[f"median s of {part}s"] = f"{number(s.median(), 2)} ({len(s)})" if len(s) else "no model"
         yield row
-
-
-@house_style()
-def symmetry_by_size(released: pd.DataFrame, read: pd.DataFrame) -> CaptionedFigure:
-    """s against the number of parameters: a point per model, filled if released, a ring if its weights were read."""
-    figure, panel = new_figure(6.4, 3.2)
-    for models, words, style in (
-        (released, "released score", {"s": 28}),
-        (read, "weights read here", {"s": 60, "facecolors": "none", "linewidths": 1.4}),
-    ):
-        for part in PARTS.values():
-            chosen = models[models["part"] == part]
-            colour = PART_COLOURS[part]
-            colours = {"edgecolors": colour} | ({} if "facecolors" in style else {"facecolors": colour})
-            panel.scatter(chosen["parameters"], chosen["s"], label=f"{part}, {words}", **style, **colours)
-    panel.axhline(0, color=NEUTRAL, linewidth=0.8)
-    panel.set(xscale="log", xlabel="parameters", ylabel="symmetry score s")
-    figure.legend(loc="outside lower center", ncols=2)
-    rho = {part: number(rank_correlation(released, part), 2, "+") for part in PARTS.values()}
-    caption = f"""Symmetry score $s$ of language models against their number of parameters. Filled points are scores
-    that the authors released, and rings are models whose weights we read. Among the released scores, the rank
-    correlation (Spearman) of $s$ with the number of parameters is {rho["encoder"]} for encoders and {rho["decoder"]}
-    for decoders."""
-    alt = f"""Scatter plot of symmetry score against number of parameters. The encoders fall from the upper left
-    towards the decoders, which lie near zero at all sizes. Rank correlation {rho["encoder"]} for encoders,
-    {rho["decoder"]} for decoders."""
-    return CaptionedFigure(figure, "fig-survey-sizes", caption, alt)

@@ -1,4 +1,4 @@
-"""Errors planted in the claims of *One matrix per head*: the claim, what is replaced, and by what."""
+"""Errors planted in the claims of both pages on the query-key matrix: the claim, what is replaced, and by what."""
 
 import torch
 from notebook_code import notebook
@@ -15,8 +15,18 @@ def of_symmetric_s(wq):
     return wq @ torch.stack([(s + s.T) @ rotation(1, 6) for s in torch.arange(108.0).double().view(3, 6, 6)])
 
 
+def of_other_pairs(right, w, x, y):
+    """Scores in both orders of other tokens, as if the second score were of an independent pair."""
+    there, back = right(w, x, y)
+    return there, back.roll(1)
+
+
 OF_HEADS = "heads_do_not_share_one_softmax"
+MEANING = "meaning_of_the_symmetry_score"
 PLANTED = [
+    (MEANING, "in_both_orders", of_other_pairs),
+    (MEANING, "symmetry_score", lambda right, w: 2 * right(w)),
+    (MEANING, "torch.softmax", lambda raw, dim: raw),
     ("scores_are_a_bilinear_form", "query_key_matrix", lambda wq, wk: wk @ wq.T),
     ("order_of_scores_is_kept", "torch.softmax", small_suppressed),
     ("order_with_a_causal_mask", "order_violations", lambda *weights_and_raw: 0),

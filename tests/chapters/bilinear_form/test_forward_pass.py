@@ -4,16 +4,14 @@ import numpy as np
 import pytest
 import torch
 from chapters.bilinear_form import order_violations, random_layer
-from notebook_code import notebook
+from chapters.bilinear_form.forward_pass import forward_pass
 
 from attngeo.errors import ParameterError
-
-page = notebook("bilinear_form")
 
 
 @pytest.mark.parametrize("mask", ["causal", "none"])
 def test_each_quantity_follows_from_those_before(mask):
-    held = {name: torch.tensor(v, dtype=torch.float64) for name, v in page.forward_pass(1).data["passes"][mask].items()}
+    held = {name: torch.tensor(v, dtype=torch.float64) for name, v in forward_pass(1).data["passes"][mask].items()}
     close = {"atol": 2e-3, "rtol": 0}  # the data have four digits
     torch.testing.assert_close(held["queries"] @ held["keys"].T, held["scores"], **close)
     scores = held["scores"].masked_fill(held["attended"] == 0, -torch.inf)
@@ -23,7 +21,7 @@ def test_each_quantity_follows_from_those_before(mask):
 
 
 def test_the_mask_changes_every_output_but_the_last():
-    causal, none = page.forward_pass(0).data["passes"].values()
+    causal, none = forward_pass(0).data["passes"].values()
     changed = np.abs(np.array(causal["outputs"]) - np.array(none["outputs"])).max(1)
     assert changed[-1] == 0 and changed[:-1].min() > 0
     assert causal["weights"][0][0] == 1 and causal["scores"] == none["scores"]

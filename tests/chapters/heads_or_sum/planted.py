@@ -1,8 +1,8 @@
-"""Errors planted in the claims of *Heads and their sum*: the claim, what is replaced, and by what."""
+"""Errors planted in the claims of *Details: heads or their sum*: the claim, what is replaced, and by what."""
 
 import math
 
-from chapters.heads_or_sum import Overlaps, parts
+from chapters.heads_or_sum.overlaps import Overlaps, parts
 from notebook_code import notebook
 
 page = notebook("heads_or_sum")

@@ -1,0 +1,69 @@
+"""The models that the page on encoders and decoders compares, once the reader has left out some families."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from attngeo.errors import ParameterError
+from attngeo.experiments.survey.families import GROUPS
+from chapters.pretrained_survey.measures import recorded_weights
+from chapters.pretrained_survey.sizes import halves_by_size, read_by_size, released_by_size
+from livingpaper.released_results import released_results
+
+FEWEST = 2  # families of encoders and of decoders that a comparison needs
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Released results and models whose weights were read, without the families that are left out."""
+
+    results: pd.DataFrame
+    stacks: pd.DataFrame
+
+    @property
+    def released(self) -> pd.DataFrame:
+        """Released language models that count, with their sizes."""
+        return released_by_size(self.results)
+
+    @property
+    def halves(self) -> pd.DataFrame:
+        """The encoders and the decoders of released encoder-decoder models, with the size of the whole model."""
+        return halves_by_size(self.results)
+
+    @property
+    def read(self) -> pd.DataFrame:
+        """Language models whose weights were read and whose size is known."""
+        return read_by_size(self.stacks)
+
+
+def without(rows: pd.DataFrame, leave_out: Sequence[str]) -> pd.DataFrame:
+    """Rows of all families but these."""
+    return rows[~rows["family"].isin(leave_out)]
+
+
+def chosen(leave_out: Sequence[str] = ()) -> Chosen:
+    """Everything but the families that are left out.
+
+    Raises:
+        ParameterError: a family is not known, or too few families are left to compare.
+    """
+    results, stacks = released_results(), recorded_weights().stacks
+    compared = results[results["counted"] & (results["modality"] == "text")]
+    known = sorted({*compared["family"], *stacks["family"]})
+    if unknown := [family for family in leave_out if family not in known]:
+        raise ParameterError(f"There is no family {unknown[0]!r} to leave out; the families are {', '.join(known)}.")
+    left = Chosen(without(results, leave_out), without(stacks, leave_out))
+    for words, models in (("released language models", left.released), ("models whose weights we read", _parts(left))):
+        for part in GROUPS:
+            if models[models["part"] == part]["family"].nunique() < FEWEST:
+                raise ParameterError(
+                    f"Without {', '.join(leave_out)}, the {words} have fewer than {FEWEST} families of {part}s; leave"
+                    " out fewer families."
+                )
+    return left
+
+
+def _parts(left: Chosen) -> pd.DataFrame:
+    kinds = {kind: part for part, kind in GROUPS.items()}
+    return left.stacks.assign(part=left.stacks["attention"].map(kinds))

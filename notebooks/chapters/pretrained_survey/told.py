@@ -1,0 +1,296 @@
+"""What the page on encoders and decoders says in sentences that depend on which models are compared."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from attngeo.experiments.runs.numbers_in_words import as_percent, joined_by_and, number, share_of
+from attngeo.experiments.survey.families import ALL, TEXT_ALONE, WITHOUT_FEW_BITS, choices, compared, of_families
+from chapters.pretrained_survey.measures import families_of_modality, halves, of_modality
+from chapters.pretrained_survey.sizes import of_equal_size, pairs_of, rank_correlation
+from livingpaper.sizes import recorded_parameters
+
+FALLS = -0.5  # a rank correlation of s with size below which we say that s falls with size
+ONE_LAYER = {"TinyStories-1Layer-21M": "a decoder with a single layer"}
+MODALITIES = {"language": "text", "vision": "vision", "audio": "audio"}
+WHOLE_NAMES = {"iGPT": "ImageGPT"}  # of families with a short name in the registry
+CHOICES = {  # of models whose weights were read: as `families.choices` calls them, and as the page does
+    ALL: "all models",
+    "without models of one layer": "all models with more than one layer",
+    WITHOUT_FEW_BITS: "all models whose weights are not rounded to 8 or 4 bits",
+    TEXT_ALONE: "language models only",
+}
+
+
+def pairs_won(models: pd.DataFrame) -> tuple[int, int]:
+    """Pairs of an encoder and a decoder in which the encoder has the higher s, and how many pairs there are."""
+    pairs = pairs_of(models)
+    return int((pairs["difference"] > 0).sum()), len(pairs)
+
+
+def families_won(stacks: pd.DataFrame) -> tuple[int, int]:
+    """The same of families, each of which counts once in either group with the mean of its models."""
+    families = of_families(stacks, ["symmetry"])
+    sides = [families[families["attention"] == kind]["symmetry"] for kind in ("bidirectional", "causal")]
+    won = sum(int((s > sides[1]).sum()) for s in sides[0])
+    return won, len(sides[0]) * len(sides[1])
+
+
+def percent(won: int, of: int) -> str:
+    """``99 %``, kept on one line."""
+    return as_percent(won / of)
+
+
+def exceptions(released: pd.DataFrame) -> str:
+    """Which pairs of released language models have the more symmetric decoder."""
+    lost = pairs_of(released).query("difference <= 0")
+    if lost.empty:
+        return "There is no exception."
+    encoders, decoders = (list(dict.fromkeys(lost[f"model of {part}"])) for part in ("encoder", "decoder"))
+    if len(decoders) > 1:
+        several = [f"{row[0]} against {row[1]}" for row in lost[["model of encoder", "model of decoder"]].to_numpy()]
+        return f"The exceptions are {joined_by_and(several)}."
+    note = f", {ONE_LAYER[decoders[0]]}" if decoders[0] in ONE_LAYER else ""
+    if len(encoders) == 1:
+        return f"The only exception is the pair of the encoder {encoders[0]} and the decoder {decoders[0]}{note}."
+    return f"All exceptions have the same decoder, {decoders[0]}{note}. Their encoders are {joined_by_and(encoders)}."
+
+
+def by_size(released: pd.DataFrame) -> str:
+    """Whether the symmetry of released encoders falls with their size."""
+    rho, encoders = rank_correlation(released, "encoder"), released[released["part"] == "encoder"]
+    small, large = encoders.loc[encoders["parameters"].idxmin()], encoders.loc[encoders["parameters"].idxmax()]
+    ends = f"""{small["model"]} scores {number(small["s"], 2)} with {_millions(small["parameters"])} parameters, and
+        {large["model"]} scores {number(large["s"], 2)} with {_millions(large["parameters"])}"""
+    if rho < FALLS:
+        return f"Among these encoders, smaller models are more symmetric: {ends}."
+    return f"Among these encoders, there is no clear relation between symmetry and size: {ends}."
+
+
+def _millions(parameters: float) -> str:
+    return f"{parameters / 1e9:.1f} billion" if parameters >= 1e9 else f"{parameters / 1e6:.0f} million"
+
+
+def of_equal_size_in_short(released: pd.DataFrame) -> str:
+    """The same comparison between models of a similar size, as the top of the page says it."""
+    gaps = of_equal_size(released)["difference"]
+    if gaps.empty:
+        return "No released encoder and decoder have a similar number of parameters."
+    return f"""If we compare only models of which neither has more than twice the parameters of the other, the encoder has
+        the higher score in {share_of(int((gaps > 0).sum()), len(gaps))} pairs."""
+
+
+def equal_size(released: pd.DataFrame, read: pd.DataFrame) -> str:
+    """In how many pairs of a similar size the encoder has the higher score, for both sources of scores."""
+    said = []
+    for words, models in (("released models", released), ("language models whose weights we read", read)):
+        gaps = of_equal_size(models)["difference"]
+        if len(gaps):
+            said.append(f"{share_of(int((gaps > 0).sum()), len(gaps))} such pairs of {words}")
+    if not said:
+        return "There are no such pairs."
+    return f"The encoder has the higher symmetry score in {joined_by_and(said)}."
+
+
+def falls_with_size(released: pd.DataFrame) -> str:
+    """The relation of symmetry and size in released encoders and decoders, and what follows for their difference."""
+    rho = {part: rank_correlation(released, part) for part in ("encoder", "decoder")}
+    count = released.groupby("part").size()
+    n_families = released[released["part"] == "encoder"]["family"].nunique()
+    first = "falls with" if rho["encoder"] < FALLS else "has no clear relation to"
+    said = f"""Among the released language encoders, the symmetry score {first} the number of parameters. The rank correlation
+        (Spearman) is {number(rho["encoder"], 2, "+")} for {count["encoder"]} encoders of {n_families} families. We give no
+        p-value, because models of one family are not independent. Among the {count["decoder"]} released decoders, the rank
+        correlation is {number(rho["decoder"], 2, "+")}."""
+    if rho["encoder"] < FALLS and rho["decoder"] > FALLS:
+        return f"{said} Small encoders and decoders therefore differ more than large ones do."
+    return said
+
+
+def inside_encoder_decoder_models(halves_of: pd.DataFrame) -> str:
+    """How the score of the encoders inside encoder-decoder models depends on size, in the family with most models."""
+    if halves_of.empty:
+        return ""
+    encoders = halves_of[halves_of["part"] == "encoder"].sort_values("parameters")
+    family = encoders["family"].value_counts().idxmax()
+    own = encoders[encoders["family"] == family]
+    rho = number(rank_correlation(own, "encoder"), 2, "+")
+    if float(own["s"].iloc[-1]) <= float(own["s"].iloc[0]):
+        return f"In the encoders inside the {len(own)} {family} models, the symmetry score does not grow with size, either."
+    return f"""The encoders inside encoder-decoder models do not follow this rule. In the {len(own)} models of the {family}
+        family, the symmetry score of the encoder *increases* with the number of parameters, from
+        {number(own["s"].iloc[0], 2)} in {own["model"].iloc[0]} to {number(own["s"].iloc[-1], 2)} in
+        {own["model"].iloc[-1]} (rank correlation {rho}). So size is not the whole explanation."""
+
+
+def modalities(results: pd.DataFrame) -> pd.DataFrame:
+    """A row per modality of the released models that count: how many there are, and in how many pairs encoders lead."""
+    rows = []
+    for words, modality in MODALITIES.items():
+        if not decoder_families(results, modality):
+            continue
+        found = of_modality(modality, "s", results)
+        families = families_of_modality(modality, "s", results).separation
+        pairs = found.n_first * found.n_second
+        won = round(found.auc * pairs)
+        rows.append(
+            {
+                "models": words,
+                "encoders (families)": f"{found.n_first} ({families.n_first})",
+                "decoders (families)": f"{found.n_second} ({families.n_second})",
+                "the encoder scores higher": f"{won} of {pairs} pairs ({percent(won, pairs)})",
+            }
+        )
+    drawn = halves("s", results)
+    if len(drawn):
+        won, count = int((drawn["difference"] > 0).sum()), f"{len(drawn)} ({drawn['family'].nunique()})"
+        both = {"encoders (families)": count, "decoders (families)": count}
+        words = f"{won} of {len(drawn)} models ({percent(won, len(drawn))})"
+        rows.append({"models": "encoder-decoder language models"} | both | {"the encoder scores higher": words})
+    return pd.DataFrame(rows)
+
+
+def decoder_families(results: pd.DataFrame, modality: str) -> list[str]:
+    """Families of the released decoders of a modality that count and are not halves of encoder-decoder models."""
+    own = results[results["counted"] & (results["modality"] == modality) & (results["figure"] != "S2")]
+    return sorted(own[own["attention"] == "causal"]["family"].unique())
+
+
+def other_modalities(results: pd.DataFrame) -> str:
+    """Why the comparison decides nothing in vision and in audio."""
+    alone = {
+        words: decoder_families(results, modality) for words, modality in MODALITIES.items() if words != "language"
+    }
+    single = {words: families[0] for words, families in alone.items() if len(families) == 1}
+    if not single:
+        return ""
+    named = [f"in {words} to {WHOLE_NAMES.get(family, family)}" for words, family in single.items()]
+    return (
+        f"All released decoders belong to a single family {joined_by_and(named)}, so these comparisons decide nothing."
+    )
+
+
+def reversed_halves(results: pd.DataFrame) -> str:
+    """The encoder-decoder models whose decoder is the more symmetric half."""
+    lost = halves("s", results).query("difference <= 0")
+    if lost.empty:
+        return ""
+    named = [
+        f"{row.Index}, where the encoder scores {number(row.encoder, 2)} and the decoder scores {number(row.decoder, 2)}"
+        for row in lost.itertuples()
+    ]
+    return f"Among the encoder-decoder models, the decoder has the higher score only in {joined_by_and(named)}."
+
+
+def which_read_text(stacks: pd.DataFrame) -> str:
+    """How the modalities of the families that we read differ between encoders and decoders."""
+    families = stacks[stacks["attention"].isin(["bidirectional", "causal"])].drop_duplicates(["family", "attention"])
+    text = (families["modality"] == "text").groupby(families["attention"])
+    readers, count = text.sum(), text.size()
+    encoders, decoders = count["bidirectional"], count["causal"]
+    others = encoders - readers["bidirectional"]
+    return f"""However, {others} of the {encoders} families of encoders do not read text, whereas {readers["causal"]} of the
+        {decoders} families of decoders do."""
+
+
+def of_text_alone(stacks: pd.DataFrame) -> str:
+    """The comparison of the language models that we read, and whether it decides."""
+    chosen = of_families(choices(stacks)[TEXT_ALONE])
+    won, pairs = families_won(choices(stacks)[TEXT_ALONE])
+    said = f"For text alone, the encoder has the higher score in {share_of(won, pairs)} pairs ({percent(won, pairs)})"
+    if compared(chosen, "symmetry").side == 1:
+        return f"{said}, which is more than expected by chance."
+    return f"{said}, and there are too few families to tell this share from chance."
+
+
+def read_here(stacks: pd.DataFrame) -> pd.DataFrame:
+    """A row for each choice of the models that we read: families, pairs in which encoders lead, and whether that decides."""
+    rows = []
+    chosen = choices(stacks)
+    for name, words in CHOICES.items():
+        won, pairs = families_won(chosen[name])
+        sides = of_families(chosen[name], ["symmetry"])["attention"].value_counts()
+        if not pairs:
+            continue
+        found = compared(of_families(chosen[name]), "symmetry")
+        rows.append(
+            {
+                "models compared": words,
+                "families of encoders": sides["bidirectional"],
+                "families of decoders": sides["causal"],
+                "the encoder scores higher": f"{won} of {pairs} pairs ({percent(won, pairs)})",
+                "could be chance": "no" if found.side == 1 else "yes, too few families",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def reverse_of_the_rule(stacks: pd.DataFrame) -> str:
+    """The families whose encoder loses pairs, and what is known about them."""
+    families = of_families(stacks, ["symmetry"])
+    decoders = families[families["attention"] == "causal"]["symmetry"]
+    losing = families[(families["attention"] == "bidirectional") & (families["symmetry"] <= decoders.max())]
+    if losing.empty:
+        return "No encoder is an exception."
+    names = list(losing["family"])
+    if names != ["BART g2p"]:
+        return f"The exceptions are the encoders of {joined_by_and(names)}."
+    score = {part: number(_of(stacks, "BART g2p", part), 2) for part in ("encoder", "decoder")}
+    return f"""All exceptions come from a single model, BART g2p. This small model translates the spelling of a word into its
+        sounds. Its encoder and its decoder have one layer each, and each layer has one head. The symmetry score of this
+        encoder is {score["encoder"]}, and that of its decoder is {score["decoder"]}. We do not know why."""
+
+
+def _of(stacks: pd.DataFrame, family: str, part: str) -> float:
+    own: Sequence[float] = stacks[(stacks["family"] == family) & (stacks["part"] == part)]["symmetry"].tolist()
+    return float(own[0])
+
+
+def of_unknown_size(stacks: pd.DataFrame) -> str:
+    """The language models that we read and that stand in no comparison by size."""
+    known = recorded_parameters()
+    text = stacks[(stacks["modality"] == "text") & stacks["part"].isin(["encoder", "decoder"])]
+    missing = text[~text["model"].isin(known)]
+    if missing.empty:
+        return ""
+    said = []
+    for model, parts in missing.groupby("model"):
+        score = parts.set_index("part")["symmetry"]
+        words = joined_by_and([f"{number(s, 2, '+')} for its {part}" for part, s in score.items()])
+        reverse = {"encoder", "decoder"} <= set(score.index) and score["encoder"] < score["decoder"]
+        exception = " With the encoder below the decoder, this model would be an exception." if reverse else ""
+        said.append(f"We left out {model}, because its size is not known. It scores {words}.{exception}")
+    return " ".join(said)
+
+
+def heads_against_sum(of_families_here: pd.DataFrame) -> str:
+    """What heads and their sum score in the median family of encoders and of decoders."""
+    middle = of_families_here.groupby("attention")[["heads", "symmetry"]].median()
+    (e_heads, e_sum), (d_heads, d_sum) = (tuple(middle.loc[kind]) for kind in ("bidirectional", "causal"))
+    said = f"""In the median family of encoders, individual heads score {e_heads:.2f}, and the sum over heads scores
+        {e_sum:.2f}. In the median family of decoders, individual heads score {d_heads:.2f}, and the sum scores {d_sum:.2f}."""
+    if e_heads > d_heads and e_sum - e_heads > d_sum - d_heads:
+        return f"""The answer is that the heads of encoders are symmetric, and that their sum is more symmetric still.
+            {said}"""
+    return said
+
+
+def share(won: int, of: int) -> str:
+    """``358 of the 360`` or ``all 58``."""
+    return share_of(won, of)
+
+
+def joined(names: Sequence[str]) -> str:
+    """Names as a list in a sentence."""
+    return joined_by_and(list(names))
+
+
+def one_line(text: str) -> str:
+    """A sentence on one line, as the prose of a page needs it."""
+    return " ".join(text.split())
+
+
+def with_learned_positions(results: pd.DataFrame) -> tuple[int, int]:
+    """Released language encoders that count and have learned position embeddings, and how many encoders there are."""
+    own = results[results["counted"] & (results["figure"] == "2") & (results["attention"] == "bidirectional")]
+    return int((own["positions"] == "learned").sum()), len(own)

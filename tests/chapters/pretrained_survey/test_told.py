@@ -1,0 +1,70 @@
+"""Sentences of the page on encoders and decoders for every outcome, and the models that a reader leaves out."""
+
+import pandas as pd
+import pytest
+from chapters.pretrained_survey import told
+from chapters.pretrained_survey.by_size import symmetry_by_size
+from chapters.pretrained_survey.chosen import chosen
+
+from attngeo.errors import ParameterError
+
+ALL = chosen()
+
+
+def models(**scores):
+    """``encoder_5=0.4``: an encoder with 5 parameters and s = 0.4, of a family of its own."""
+    rows = [(name, name, name.split("_")[0], float(name.split("_")[1]), s) for name, s in scores.items()]
+    return pd.DataFrame(rows, columns=["model", "family", "part", "parameters", "s"])
+
+
+def test_pairs_are_counted_and_the_exceptions_named():
+    assert told.pairs_won(ALL.released) == (358, 360) and told.families_won(ALL.stacks) == (56, 63)
+    exceptions = told.exceptions(ALL.released)
+    assert exceptions.count("deberta") == 2 and "a decoder with a single layer" in exceptions
+    assert told.exceptions(models(encoder_1=0.5, decoder_1=0.1)) == "There is no exception."
+    one = told.exceptions(models(encoder_1=0.5, decoder_1=0.6, decoder_2=0.1))
+    assert one == "The only exception is the pair of the encoder encoder_1 and the decoder decoder_1."
+    several = told.exceptions(models(encoder_1=0.5, encoder_2=0.9, decoder_1=0.6, decoder_2=0.7))
+    assert several == "The exceptions are encoder_1 against decoder_1 and encoder_1 against decoder_2."
+
+
+def test_a_relation_to_size_is_stated_only_where_there_is_one():
+    falling = models(encoder_1e6=0.9, encoder_1e7=0.5, encoder_1e8=0.3, decoder_1e6=0.0, decoder_1e8=0.1)
+    flat = models(encoder_1e6=0.3, encoder_1e7=0.5, encoder_1e8=0.3, decoder_1e6=0.0, decoder_1e8=0.1)
+    assert "smaller models are more symmetric" in told.by_size(falling) and "no clear relation" in told.by_size(flat)
+    assert "falls with" in told.falls_with_size(falling) and "large ones" in told.falls_with_size(falling)
+    assert "has no clear relation to" in told.falls_with_size(flat) and "large ones" not in told.falls_with_size(flat)
+
+
+def test_models_of_similar_size_are_compared_in_words():
+    said = told.equal_size(ALL.released, ALL.read)
+    assert "all 58 such pairs of released models and all 12 such pairs of language" in said
+    apart = models(encoder_1=0.9, decoder_9=0.1)
+    assert told.equal_size(apart, apart) == "There are no such pairs."
+    assert "No released encoder and decoder" in told.of_equal_size_in_short(apart)
+
+
+def test_what_is_left_out_is_gone_from_every_sentence():
+    left = chosen(["BERT", "T5", "Whisper", "BART g2p"])
+    assert not {"BERT", "T5"} & {*left.released["family"], *left.halves["family"], *left.stacks["family"]}
+    assert "audio" not in set(told.modalities(left.results)["models"])
+    assert "audio" not in told.other_modalities(left.results)
+    assert told.reversed_halves(left.results) == "" and told.of_unknown_size(left.stacks) == ""
+    assert told.reverse_of_the_rule(left.stacks) == "No encoder is an exception."
+    assert "BART g2p" in told.reverse_of_the_rule(ALL.stacks) and "t5-11b" in told.reversed_halves(ALL.results)
+
+
+@pytest.mark.parametrize(
+    ("leave_out", "why"),
+    [(["Bert"], "no family 'Bert'"), (["ALBERT", "BERT", "RoBERTa"], "fewer than 2 families of encoders")],
+)
+def test_a_family_that_is_not_known_and_too_few_families_are_refused(leave_out, why):
+    with pytest.raises(ParameterError, match=why):
+        chosen(leave_out)
+
+
+def test_every_model_has_a_point_with_its_name():
+    shown = symmetry_by_size(ALL, "One is left out.")
+    counts = pd.DataFrame(shown.data["points"]).groupby("group").size().to_dict()
+    assert counts == {"released": len(ALL.released), "half": len(ALL.halves), "read": len(ALL.read)}
+    assert shown.still.caption.endswith("One is left out.") and "−0.88" in shown.still.caption
