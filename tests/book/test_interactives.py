@@ -290,5 +290,5 @@ def test_a_model_is_found_by_name_and_by_pointing_and_groups_are_hidden(browser,
         {clientX: box.left + scale * arguments[1], clientY: box.top + scale * arguments[2]}))"""
     browser.execute_script(pointed, chart, float(x), float(y))
     assert_names(next(p for p in points if p["group"] == "released" and p["part"] == "encoder"))
-    control(stage, "our own score").send_keys(Keys.SPACE)
+    control(stage, "ring").send_keys(Keys.SPACE)
     assert not any(ring.get_attribute("d") for ring in stage.find_elements(By.CSS_SELECTOR, ".ringed"))
