@@ -99,8 +99,8 @@ def image_and_codes(model) -> None:
     model.vqmodel.decode(torch.zeros(1, 1, 2, 2, dtype=torch.long))
 
 
-def with_deformable_attention(model) -> None:
-    """Runs the model as it is; where its queries look does not depend on keys."""
+def with_all_inputs(model) -> None:
+    """Runs the whole model alone, and none of the models inside it."""
     model(**inputs_of(model))
 
 
@@ -116,6 +116,7 @@ FIFTH = {"num_hidden_layers": 10, "num_kv_shared_layers": 5, "layer_types": None
 PARTICULAR = [
     Case("beam", prepare=without_scale_by_place),
     Case("bloom", prepare=without_alibi("build_alibi_tensor")),
+    Case("blip_text_model", run=with_all_inputs),  # alone, the model within is told to hide no later tokens
     Case("blt", run=patches_of_bytes),
     Case("emu3", run=image_and_codes),
     Case("esm", scale=(WIDTH // HEADS) ** -0.5),
@@ -126,7 +127,8 @@ PARTICULAR = [
     Case("lightglue", run=points),
     Case("mpt", prepare=without_alibi("build_mpt_alibi_tensor")),
     Case("musicgen", musicgen),
-    *(Case(name, run=with_deformable_attention) for name in ("mask2former", "oneformer")),
+    # where their queries look does not depend on keys
+    *(Case(name, run=with_all_inputs) for name in ("mask2former", "oneformer")),
     Case("openai_privacy_filter", scale=(WIDTH // HEADS) ** -0.5),
     *(Case(name, cosine=True, scale=1.0) for name in ("swinv2", "swin2sr")),
     # what is particular to some checkpoints

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from functools import cache
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,9 @@ from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.errors import CheckpointError
 
 TOLERANCE = 1e-6
+SIZE = 0.3  # factor of queries and keys, so that no probability is rounded to 0; and where that is not small enough:
+SMALLER = 1e-3
+TOO_LARGE = 30.0  # difference between two logits at which the smaller probability says little about them
 # keys that transformers reads of any configuration, whether its class has them or not
 ANY = {"is_causal": [False], "use_bidirectional_attention": [True], "is_decoder": [True]}
 SLOW = 3.0  # seconds; of a model that takes longer, only the keys above are changed
@@ -112,6 +116,7 @@ class Finding:
     notes: list[str] = field(default_factory=list)
     detail: str = ""
     seconds: float = 0.0
+    size: float = SIZE
 
 
 def others(model_type: str, key: str, value: Any) -> list:
@@ -271,11 +276,20 @@ def misfit(case: Case, form: Any, queries: Tensor, keys: Tensor, probabilities: 
         return torch.where(visible, values - values.sum(-1, keepdim=True) / counts, 0)
 
     own, model = centred(logits), centred(seen.clamp(min=1e-300).log())
+    if max(own.abs().max(), model.abs().max()) < TOLERANCE:  # each query attends to all of its keys alike
+        return 0.0
     factor = (own * model).sum() / own.square().sum().clamp(min=1e-300)
     if factor <= 0:
         return 1.0
     rebuilt = (logits * factor).masked_fill(~visible, -torch.inf).softmax(-1)
     return float(torch.where(visible, rebuilt - seen, 0).abs().max())
+
+
+def logit_range(form: Any, queries: Tensor, keys: Tensor) -> float:
+    """Largest difference between two logits of a head, divided by the root of its width."""
+    q, k = form.per_head()
+    logits = torch.einsum("bid,hdr,her,bje->bhij", queries, q.double(), k.double(), keys) * q.shape[-1] ** -0.5
+    return float((logits.amax(-1) - logits.amin(-1)).max())
 
 
 def examine(model_type: str, key: str = "", value: Any = None) -> Finding:
@@ -284,8 +298,10 @@ def examine(model_type: str, key: str = "", value: Any = None) -> Finding:
     finding = Finding(model_type, key, value)
     torch.set_default_dtype(torch.float64)
     try:
-        with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
-            _examine(finding, Path(folder))
+        _examine(finding)
+        if any("too large" in each for each in finding.wrong):
+            finding = Finding(model_type, key, value, size=SMALLER)
+            _examine(finding)
     finally:
         torch.set_default_dtype(torch.float32)
     finding.seconds = round(time.time() - started, 2)
@@ -302,14 +318,19 @@ def _made(finding: Finding, kernel: str | None = "eager") -> tuple[Case, PreTrai
     randomise_all(model)
     if case.id not in CASES:
         without_table(model)
-    with suppress(CheckpointError), torch.no_grad():  # logits so small that no probability is rounded to 0
+    with suppress(CheckpointError), torch.no_grad():
         plans = open_model(model).plans
         for name in {weight for plan in plans for weight in (plan.query, plan.key)}:
-            model.get_parameter(name).mul_(0.3)
+            model.get_parameter(name).mul_(finding.size)
     return case, model
 
 
-def _examine(finding: Finding, folder: Path) -> None:
+def _examine(finding: Finding) -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
+        _compare_with_files(finding, Path(folder))
+
+
+def _compare_with_files(finding: Finding, folder: Path) -> None:
     try:
         case, model = _made(finding)
         model.save_pretrained(folder)
@@ -370,7 +391,8 @@ def compare(finding: Finding, case: Case, plans: list[LayerPlan], forms: list, c
             later = bool(seen.triu(1).any())
             if plan.part != "cross" and seen.shape[-1] > 1 and seen.shape[-2] > 1 and plan.causal == later:
                 wrong[f"label: {plan.part} {plan.module.split('.')[0]} causal {plan.causal}"] += 1
-            hidden = (seen == 0).any((0, 1))
+            padding = (seen == 0).all(-2, keepdim=True)  # keys that no query sees
+            hidden = ((seen == 0) & ~padding).any((0, 1))
             if plan.causal:
                 hidden = hidden.tril()
             if bool(hidden.any()) and not any(re.search("window|mask|hid", note) for note in finding.notes):
@@ -378,7 +400,8 @@ def compare(finding: Finding, case: Case, plans: list[LayerPlan], forms: list, c
             form = forms[number].form
             errors = [misfit(case, form, queries, keys, probabilities, each) for each in {False, cosine}]
             if min(errors) > TOLERANCE:
-                wrong[f"logits of {plan.part}"] += 1
+                is_large = finding.size == SIZE and logit_range(form, queries, keys) > TOO_LARGE
+                wrong[f"logits{' too large' if is_large else ''} of {plan.part}"] += 1
     finding.wrong += [f"{what} ({count})" for what, count in sorted(wrong.items()) if what != "not run"]
     if wrong["not run"]:
         finding.detail = f"{wrong['not run']} layers not run;"
@@ -413,6 +436,8 @@ def check_label(finding: Finding, plans: list[LayerPlan]) -> None:
     try:
         _, model = _made(finding, None)
         inputs = inputs_of(model)
+        if "attention_mask" in signature(model.forward).parameters and "input_ids" in inputs:  # as tokenizers give it
+            inputs.setdefault("attention_mask", torch.ones_like(inputs["input_ids"]))
         name = next(name for name in ("decoder_input_ids", "input_ids", "inputs_embeds") if name in inputs)
         other = inputs[name].clone()
         other[:, -1] = 3 if not other.is_floating_point() else 0.1

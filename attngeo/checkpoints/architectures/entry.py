@@ -206,11 +206,13 @@ class Tower(Struct, frozen=True, forbid_unknown_fields=True):
         within: component of the module names that tells its tensors from the others', or several, as "one|other", of
             which there is one; "" where their names do.
         model_type: its model_type, if its config names none.
+        unfollowed: keys of the config around it that change its attention in a way that the layers read do not show.
     """
 
     config: str
     within: str = ""
     model_type: str = ""
+    unfollowed: tuple[str, ...] = ()
 
 
 class Refused(Struct, frozen=True, forbid_unknown_fields=True):

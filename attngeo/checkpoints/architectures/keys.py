@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from attngeo.checkpoints.architectures.entry import Attention
+from attngeo.checkpoints.architectures.entry import Attention, Tower
 
 # what a layer may have in its logits beside W_qk, by the words of Attention.beside
 BESIDE = {
@@ -82,12 +82,12 @@ def unknown_keys(values: Mapping[str, Any], model_types: Collection[str]) -> lis
     return unknown
 
 
-def unfollowed_keys(entry: Attention, values: Mapping[str, Any], model_type: str) -> list[str]:
+def unfollowed_keys(entry: Attention | Tower, values: Mapping[str, Any], model_type: str) -> list[str]:
     """Keys that change the attention of a stack in a way that its layers do not show, as ``key = value``."""
     return [
         f"{key} = {values[key]!r}"[:80]
         for key in entry.unfollowed
-        if key in values and values[key] != default(model_type, key)
+        if key in values and values[key] != (True if key == "is_causal" else default(model_type, key))
     ]
 
 

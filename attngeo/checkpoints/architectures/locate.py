@@ -182,6 +182,9 @@ def unfollowed(architectures: Mapping[str, Entry], config: Mapping) -> list[str]
         if stack.config.nested:
             named += unknown_keys(values, [model_type])
         named += unfollowed_keys(stack.entry, values, model_type)
+    for entry in architectures[top.model_type]:
+        if isinstance(entry, Tower):
+            named += unfollowed_keys(entry, config, top.model_type)
     kinds = {stack.entry.positions.kind for stack in stacks if stack.entry.positions}
     if any("rotary" in kind for kind in kinds):  # which is named among what is left out of W_qk
         named = [words for words in named if not ROTATION.match(words)]
