@@ -2,12 +2,15 @@
 
 import re
 from functools import partial
+from unittest import mock
 
 import torch
 import transformers as tf
 from attention_oracle import Case
 from small_models import HEADS, TOKENS, WIDTH, inputs_of, small_config, small_model, tokens
+from torch import nn
 from transformers import AttentionInterface
+from transformers.models.gemma3n import modeling_gemma3n
 from transformers.models.qwen2_5_omni.modeling_qwen2_5_omni import DiTAttention
 
 from attngeo.checkpoints.architectures import ARCHITECTURES
@@ -111,6 +114,23 @@ def musicgen():
     return tf.MusicgenForConditionalGeneration._from_config(config, attn_implementation="eager")
 
 
+def gemma3n():
+    """Text and audio; an identity stands for the model of images, which is one of timm."""
+    config = small_config("gemma3n")
+    inner = {"gemma3n_vision": nn.Identity}
+
+    def made(config):
+        return inner.get(config.model_type, partial(tf.AutoModel.from_config, config))()
+
+    with mock.patch.object(modeling_gemma3n, "AutoModel", mock.Mock(from_config=made)):
+        return tf.Gemma3nModel._from_config(config, attn_implementation="eager")
+
+
+def text_alone(model) -> None:
+    """Runs the text model of several."""
+    model.language_model(**tokens())
+
+
 KINDS = ["sliding_attention", "full_attention", "sliding_attention"] * 2
 FIFTH = {"num_hidden_layers": 10, "num_kv_shared_layers": 5, "layer_types": None, "activation_sparsity_pattern": None}
 PARTICULAR = [
@@ -122,6 +142,7 @@ PARTICULAR = [
     Case("esm", scale=(WIDTH // HEADS) ** -0.5),
     *(Case(name, run=read_and_spoken) for name in ("fastspeech2_conformer", "fastspeech2_conformer_with_hifigan")),
     Case("fsmt", run=encoded_and_decoded, time_first=True),
+    Case("gemma3n", gemma3n, run=text_alone),
     Case("gpt_neo", scale=1.0),
     Case("kyutai_speech_to_text", small_model("kyutai_speech_to_text", tf.KyutaiSpeechToTextForConditionalGeneration)),
     Case("lightglue", run=points),

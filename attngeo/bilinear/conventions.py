@@ -1,8 +1,21 @@
 """The formulas of the scores, and the threshold of the directionality score; this module does not import torch."""
 
-from attngeo.errors import Choice
+from math import isfinite
+
+from attngeo.errors import Choice, ParameterError
 
 GAMMA = 2.0  # gamma of Def. 3.2; the paper does not state its value, and its released code uses 2
+
+
+
+def require_gamma(gamma: float) -> None:
+    """Refuse what is no threshold.
+
+    Raises:
+        ParameterError: gamma is not a finite number >= 0.
+    """
+    if not (isinstance(gamma, int | float) and isfinite(gamma) and gamma >= 0):
+        raise ParameterError(f"gamma is {gamma!r}; it must be a finite number of standard deviations, 0 or more.")
 
 
 class Convention(Choice):

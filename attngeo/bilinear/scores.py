@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attngeo.bilinear.conventions import GAMMA, Convention
+from attngeo.bilinear.conventions import GAMMA, Convention, require_gamma
 from attngeo.bilinear.form import BilinearForm, described
 from attngeo.bilinear.moments import ROUGH, WIDE, Moments, dense_moments, form_moments, head_moments
-from attngeo.errors import MatrixError, ParameterError
+from attngeo.errors import MatrixError
 
 Number = TypeVar("Number", float, Tensor)
 EXACT = torch.finfo(torch.float64).eps
@@ -196,8 +196,7 @@ def _threshold(
     norms: Tensor, gamma: float, epsilon: float, convention: Convention
 ) -> tuple[Tensor, Tensor, Tensor | float]:
     """The compared values (norms or their logarithms), their threshold, and a bound on the rounding error of both."""
-    if not (isinstance(gamma, (int, float)) and 0 <= gamma < float("inf")):
-        raise ParameterError(f"gamma is {gamma!r}; it must be a finite number of standard deviations, 0 or more.")
+    require_gamma(gamma)
     peak, n = norms.amax(-1, keepdim=True), norms.shape[-1]
     margin = 4 * n**0.5 * epsilon * peak
     if convention is Convention.TABLES:

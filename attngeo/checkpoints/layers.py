@@ -206,11 +206,6 @@ class Checkpoint:
         extras = {extra for plan in self.plans for extra in plan.beside}
         if not self.fold_norm and any(plan.norm for plan in self.plans):
             extras.add("gains")
-        configs = [self._config]
-        for config in configs:  # and those within, to any depth
-            configs += [value for value in config.values() if isinstance(value, Mapping)]
-        if any(config.get("attn_logit_softcapping") for config in configs):
-            extras.add("cap")
         said += [words for extra, words in BESIDE.items() if extra in extras]
         return list(dict.fromkeys(said))
 

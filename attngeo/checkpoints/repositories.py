@@ -61,7 +61,11 @@ class LocalFolder(Repository):
         elif not shard and (other := other_format(self.path)):
             why = other
         elif not configured:
-            why = "has no config.json, which tells architecture and heads; model.config.save_pretrained writes one"
+            why = (
+                "has no config.json, which tells architecture and heads: model.config.save_pretrained of transformers"
+                " writes one, and a checkpoint of another library must be converted, or loaded there and given to"
+                " attngeo.open_model with a config"
+            )
         elif not shard and len(found := weight_names(self.path)) > 1:
             why = f"has {len(found)} weight files of other names, each a model or a part: name one of"
             why += f" {', '.join(found[:5])}"

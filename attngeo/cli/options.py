@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import click
 
-from attngeo.bilinear.conventions import GAMMA, Convention
+from attngeo.bilinear.conventions import GAMMA, Convention, require_gamma
 from attngeo.cli.formats import SUFFIXES
 
 
@@ -28,7 +28,18 @@ def several(*options: Callable) -> Callable:
     return lambda command: reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
-gamma = click.option("--gamma", default=GAMMA, help="Threshold of the directionality score, in standard deviations.")
+
+def _threshold(context: click.Context, option: click.Parameter, value: float) -> float:
+    require_gamma(value)
+    return value
+
+
+gamma = click.option(
+    "--gamma",
+    default=GAMMA,
+    callback=_threshold,
+    help="Threshold of the directionality score, in standard deviations.",
+)
 scoring = several(
     click.option("--per-head", is_flag=True, help="Also one row per head."),
     gamma,

@@ -51,7 +51,18 @@ def mirror_clouds(
     grid[1, 0].set_ylabel("entry $m_{ji}$")
     for panel in () if pooled else grid[1, 1:]:
         panel.set_yticklabels([])
-    figure.legend(*grid[1, 0].get_legend_handles_labels(), loc="outside lower left")
+    corner = grid[1, 0].get_xlim()[1]
+    grid[1, 0].annotate(
+        "mirror line",
+        (corner, corner),
+        xytext=(-6, 2),
+        textcoords="offset points",
+        rotation=45,
+        rotation_mode="anchor",
+        ha="right",
+        va="bottom",
+        color=NEUTRAL,
+    )
     figure.colorbar(image, ax=grid[0], shrink=0.8, label="entry / 99.5th percentile\nof magnitudes in the picture")
     figure.colorbar(clouds[-1], ax=grid[1], shrink=0.8, label="pairs of entries\nin a hexagon")
     return figure
@@ -67,7 +78,7 @@ def _cloud(panel: Axes, m: np.ndarray, limit: float) -> PolyCollection:
         "linewidths": 0,
     }
     cloud = panel.hexbin(m[upper], m.T[upper], **options)
-    panel.axline((0, 0), slope=1, color=NEUTRAL, linewidth=1, linestyle="--", label="mirror line")
+    panel.axline((0, 0), slope=1, color=NEUTRAL, linewidth=1, linestyle="--")
     panel.set(xlim=(-1.05 * limit, 1.05 * limit), ylim=(-1.05 * limit, 1.05 * limit))
     panel.set(xlabel="entry $m_{ij}$", aspect="equal", xticks=(-limit, 0, limit), yticks=(-limit, 0, limit))
     return cloud

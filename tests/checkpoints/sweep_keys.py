@@ -55,6 +55,7 @@ from attngeo.errors import CheckpointError
 TOLERANCE = 1e-6
 SIZE = 0.3  # factor of queries and keys, so that no probability is rounded to 0; and where that is not small enough:
 SMALLER = 1e-3
+HIDDEN = 1e-30  # a probability below which a token is hidden: Swin adds -100 to a logit in place of minus infinity
 TOO_LARGE = 30.0  # difference between two logits at which the smaller probability says little about them
 # keys that transformers reads of any configuration, whether its class has them or not
 ANY = {"is_causal": [False], "use_bidirectional_attention": [True], "is_decoder": [True]}
@@ -268,7 +269,7 @@ def misfit(case: Case, form: Any, queries: Tensor, keys: Tensor, probabilities: 
         logits = logits / lengths / torch.einsum("bjd,hdr->bhjr", keys, k).norm(dim=-1)[..., None, :]
     seen = probabilities.reshape(logits.shape)
     seen = seen / seen.sum(-1, keepdim=True)
-    visible = seen > 0
+    visible = seen > HIDDEN
     counts = visible.sum(-1, keepdim=True).clamp(min=1)
 
     def centred(values: Tensor) -> Tensor:
@@ -388,11 +389,11 @@ def compare(finding: Finding, case: Case, plans: list[LayerPlan], forms: list, c
                 wrong["not run"] += 1
                 continue
             seen = probabilities.reshape(len(queries), plan.heads, *probabilities.shape[-2:])
-            later = bool(seen.triu(1).any())
+            later = bool((seen > HIDDEN).triu(1).any())
             if plan.part != "cross" and seen.shape[-1] > 1 and seen.shape[-2] > 1 and plan.causal == later:
                 wrong[f"label: {plan.part} {plan.module.split('.')[0]} causal {plan.causal}"] += 1
-            padding = (seen == 0).all(-2, keepdim=True)  # keys that no query sees
-            hidden = ((seen == 0) & ~padding).any((0, 1))
+            is_padding = (seen <= HIDDEN).all(-2, keepdim=True)  # keys that no query sees
+            hidden = ((seen <= HIDDEN) & ~is_padding).any((0, 1))
             if plan.causal:
                 hidden = hidden.tril()
             if bool(hidden.any()) and not any(re.search("window|mask|hid", note) for note in finding.notes):

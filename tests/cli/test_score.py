@@ -13,7 +13,7 @@ import torch
 from edited_files import edit_json, edit_tensors
 from huggingface_hub import constants
 from safetensors.torch import load_file
-from small_models import small_model
+from small_models import small_config, small_model
 
 from attngeo import open_checkpoint, score_table, symmetry_score
 from attngeo.bilinear.conventions import Convention
@@ -272,10 +272,17 @@ def test_what_the_scores_leave_out_is_said_below_the_table(table, saved, tmp_pat
     for matrix, folded in {"qk": "W_qk {}queries and keys", "ov": "W_o W_v^T {}values"}.items():
         said = folded.format("with the gain of the layer normalisation before ")
         assert f" {said} " in table(tmp_path, "--fold-norm", "--matrix", matrix)
+
+
+def test_a_soft_cap_is_named_where_the_model_type_has_one(table, saved, tmp_path):
+    for capped in (50.0, None):
+        text = small_config("gemma2", attn_logit_softcapping=capped).to_dict()
+        small_model("paligemma", text_config=text)().save_pretrained(tmp_path / "capped")
+        assert ("a soft cap of the logits" in table(tmp_path / "capped")) is bool(capped)
     copy = shutil.copytree(saved, tmp_path / "copy")
-    for capped in (50.0, None):  # two models deep, as ColPali has its text model
-        edit_json(copy / "config.json", vlm_config={"text_config": {"attn_logit_softcapping": capped}})
-        assert ("a soft cap of the logits" in table(copy)) is bool(capped)
+    edit_json(copy / "config.json", attn_logit_softcapping=50.0)  # which BERT's code does not read
+    said = table(copy)
+    assert "a soft cap of the logits" not in said and "attn_logit_softcapping = 50.0" in said
 
 
 def test_value_output_maps_in_the_place_of_w_qk(scored, table, refused, saved, tmp_path):

@@ -46,6 +46,7 @@ KEYS = {
     "sliding_windows": "hidden",
     "window_size": "hidden",
 }
+LONGEST = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx")  # keys of the length of the longest text
 
 
 @cache
@@ -91,7 +92,9 @@ def unfollowed_keys(entry: Attention | Tower, values: Mapping[str, Any], model_t
     ]
 
 
-def beside(entry: Attention, values: Mapping[str, Any], model_type: str, tensors: Collection[str]) -> list[str]:
+def beside(
+    entry: Attention, values: Mapping[str, Any], model_type: str, tensors: Collection[str], causal: bool
+) -> list[str]:
     """What a layer has in its logits beside ``W_qk``, by the words of `BESIDE`.
 
     Args:
@@ -99,10 +102,12 @@ def beside(entry: Attention, values: Mapping[str, Any], model_type: str, tensors
         values: the configuration that speaks of it.
         model_type: of that configuration.
         tensors: names of the tensors in its attention module, without the module's name.
+        causal: whether its tokens see only those before them.
     """
     found = {word for word, key in entry.beside.items() if not key or _setting(values, model_type, key)}
     for key, word in KEYS.items():
-        if (word != "hidden" or _has_windows(values, model_type)) and _setting(values, model_type, key):
+        value = _setting(values, model_type, key)
+        if value and (word != "hidden" or _hides_tokens(value, values, model_type, causal)):
             found.add(word)
     apart = values.get("attn_config")  # where MPT and DBRX keep what concerns their attention
     if isinstance(apart, Mapping) and apart.get("clip_qkv"):
@@ -130,8 +135,13 @@ def _model_types() -> frozenset[str]:
     return frozenset(model_type for types in defaults.values() for model_type in types)
 
 
-def _has_windows(values: Mapping[str, Any], model_type: str) -> bool:
-    """Whether a configuration that may state a window uses it in some layer."""
+def _hides_tokens(window: Any, values: Mapping[str, Any], model_type: str, causal: bool) -> bool:
+    """Whether a window that a configuration states is used in some layer, and is smaller than the longest text."""
+    longest = [_setting(values, model_type, key) for key in LONGEST]
+    lengths = [length for length in longest if isinstance(length, int) and length > 0]
+    to_one_side = window if causal or not isinstance(window, int) else window // 2
+    if lengths and isinstance(to_one_side, int) and to_one_side >= max(lengths):
+        return False
     if _setting(values, model_type, "use_sliding_window") is False:
         return False
     kinds = values.get("layer_types")

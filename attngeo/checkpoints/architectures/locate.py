@@ -144,7 +144,7 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
             plan = _plan(stack, part, first + place, hides, at, keys, shapes)
             norm = "" if part == "cross" else _norm(stack, module, shapes)  # whose two sides are normalised apart
             plan = replace(plan, positions=positions, norm=norm, norm_offset=stack.entry.norm_offset)
-            extra = beside(stack.entry, config_of.values, config_of.model_type, tensors[module])
+            extra = beside(stack.entry, config_of.values, config_of.model_type, tensors[module], hides)
             plan = replace(plan, beside=tuple(extra))
             if maker != place:
                 plan = replace(plan, keys_of=first + maker, key_norm=_norm(stack, keys, shapes))

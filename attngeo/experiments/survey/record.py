@@ -127,6 +127,8 @@ def survey_model(
         write_provenance(
             new,
             model=checkpoint.name,
+            left_out=checkpoint.left_out,
+            remarks=checkpoint.remarks,
             asked_revision=model.revision,
             quantised=quantise or kept,
             bytes_read=checkpoint.bytes_read,
