@@ -7,7 +7,6 @@ from attngeo.errors import Choice, ParameterError
 GAMMA = 2.0  # gamma of Def. 3.2; the paper does not state its value, and its released code uses 2
 
 
-
 def require_gamma(gamma: float) -> None:
     """Refuse what is no threshold.
 

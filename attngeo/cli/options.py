@@ -28,7 +28,6 @@ def several(*options: Callable) -> Callable:
     return lambda command: reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
-
 def _threshold(context: click.Context, option: click.Parameter, value: float) -> float:
     require_gamma(value)
     return value

@@ -4,7 +4,7 @@ import make_keys
 import pytest
 import sweep_keys
 from msgspec import structs
-from small_models import inputs_of, small_model
+from small_models import inputs_of, small_config, small_model
 
 from attngeo import open_checkpoint, open_model
 from attngeo.checkpoints.architectures import ARCHITECTURES
@@ -75,6 +75,26 @@ def test_an_unknown_key_is_named_for_files_and_in_memory(tmp_path):
     model.save_pretrained(tmp_path)
     for opened in (open_checkpoint(tmp_path), open_model(model)):
         assert any("mirror_attention = True" in remark for remark in opened.remarks)
+
+
+@pytest.mark.parametrize("model_type, key", [("mistral", "sliding_window"), ("modernbert", "local_attention")])
+def test_a_window_is_named_where_it_is_shorter_than_the_longest_text(model_type, key):
+    both_sides = 1 if model_type == "mistral" else 2
+    for window in (31, 32):  # the longest text has 32 tokens
+        model = small_model(model_type, **{key: both_sides * window})()
+        hides = any("mask" in words for words in open_model(model).left_out)
+        assert hides == (window < 32)
+
+
+@pytest.mark.parametrize("place", [(), ("global_config",), ("encoder_config",)], ids=str)
+@pytest.mark.parametrize("value", [True, False])
+def test_a_key_is_named_that_makes_the_mask_of_another_part_of_the_model(place, value):
+    config = small_config("blt").to_dict()
+    inner = config
+    for key in place:
+        inner = inner[key]
+    inner["is_causal"] = value
+    assert unfollowed(ARCHITECTURES, config) == ([] if value else ["is_causal = False"])
 
 
 @pytest.mark.parametrize("model_type", ["dbrx", "mpt"])

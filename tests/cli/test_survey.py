@@ -118,7 +118,10 @@ def test_workers_give_the_same_records_as_one_process(weights, tmp_path, attngeo
         here, there = (tmp_path / folder / "m0" / file for folder in ("here", "workers"))
         assert here.read_bytes() == there.read_bytes()
     assert (tmp_path / "here/m0/layers.csv").read_text().count("\n") == 1 + len(open_checkpoint(weights / "m0"))
-    assert json.loads((tmp_path / "here/m0/record.json").read_text())["bytes_read"] == 40 * 2 * 16 * 16 * 4
+    record = json.loads((tmp_path / "here/m0/record.json").read_text())
+    opened = open_checkpoint(weights / "m0")
+    assert record["bytes_read"] == 40 * 2 * 16 * 16 * 4
+    assert (record["left_out"], record["remarks"]) == (opened.left_out, opened.remarks)
 
 
 def test_any_exception_of_one_model_leaves_the_others_their_records(weights, tmp_path):
