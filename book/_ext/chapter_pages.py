@@ -36,7 +36,11 @@ POLICY = (
 )
 SHARED_SCRIPT = "_static/interactive.js"
 # Addresses of removed pages, and where their links lead now.
-MOVED = {"notebooks/cost.html": "../use/score.html#what-it-costs", "notebooks/trust.html": "../use/train.html"}
+MOVED = {
+    "notebooks/cost.html": "../use/score.html#what-it-costs",
+    "notebooks/trust.html": "../use/train.html",
+    "use/machines.html": "train.html#several-processes-or-machines",
+}
 OTHER_PAGES = {"fig": "a figure of the book", "tab": "a table of the book"}
 
 logger = logging.getLogger(__name__)

@@ -120,7 +120,7 @@ def test_every_block_runs(page, folder, repositories, capsys, monkeypatch):
         elif kind == "yaml":
             Path("mine.yml").write_text(text)
         else:
-            assert kind in ("{eval-rst}", "{include}", "bibtex")  # read by Sphinx, and the last below
+            assert kind in ("{eval-rst}", "{include}", "{literalinclude}", "bibtex")  # read by Sphinx, and the last below
     if "cluster" in names:
         names["cluster"].close()
     for name in set(ARCHITECTURES) - set(known):
@@ -136,6 +136,12 @@ def test_what_the_blocks_write_is_what_they_say(folder, capsys):
     columns = re.findall(r"^\| (`\w+`, `\w+`) \|", (ROOT / "book/use/score.md").read_text(), re.MULTILINE)
     said = {name for cell in columns for name in re.findall(r"\w+", cell)}
     assert len(said) == 10 and said <= rows[0].keys()
+
+
+def test_the_output_on_the_page_is_what_the_command_prints(weights, attngeo, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    code, printed, _ = attngeo("score", weights / "minilm-l6-v2")
+    assert code == 0 and printed == (ROOT / "book/use/score_minilm.txt").read_text("utf-8")
 
 
 def test_what_is_cited_is_this_version():
