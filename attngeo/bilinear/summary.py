@@ -1,4 +1,4 @@
-"""A table of scores in a few sentences: medians, the scores of random weights, and which scores differ from them."""
+"""The sentences below a table of scores: medians, the scores of random weights, and what is outside their range."""
 
 import math
 from collections.abc import Sequence
@@ -9,89 +9,97 @@ from attngeo.bilinear.null_laws import LEVEL, laws_of_shape
 from attngeo.bilinear.rows import DIMENSION, SPLIT
 from attngeo.bilinear.scores import SUM, Convention
 
-Row = dict  # a row of `attngeo.bilinear.rows.form_rows`
+Row = dict  # of `attngeo.bilinear.rows.form_rows`
 SHOWN = ("symmetry", "directionality")
 
 
 def outside(row: Row, score: str) -> bool:
-    """Whether a score lies outside the range of 95 % of random weights of the same shape."""
+    """Whether a score is outside the central 95 % of the scores of random weights of the same shape."""
     return row[f"{score}_p"] < LEVEL
 
 
 def summary(rows: Sequence[Row]) -> list[str]:
-    """The lines below a table: medians, scores of random weights, counts of unusual scores, and warnings."""
+    """Sentences about rows of one model: medians, random weights, counts outside their range, and a weak d."""
     dead = [row for row in rows if is_dead(row)]
     of: dict[str, list[Row]] = {"layers": [], "heads": []}
     for row in rows:
         if not is_dead(row):
             of["layers" if row["head"] == SUM else "heads"].append(row)
-    by_positions = DIMENSION in rows[0]  # such a table has neither directionality nor stars
+    by_positions = DIMENSION in rows[0]  # whose table has neither directionality nor stars
     lines = []
     for part in dict.fromkeys(row["part"] for row in of["layers"]):
         medians = {s: median(row[s] for row in of["layers"] if row["part"] == part) for s in SHOWN[: 2 - by_positions]}
-        lines.append(f"median over {part} layers: " + ", ".join(f"{s} {value:.4f}" for s, value in medians.items()))
+        values = ", ".join(f"{score} {value:.4f}" for score, value in medians.items())
+        lines.append(f"Median over the {part} layers: {values}.")
     if dead:
         whole = dict.fromkeys((r["part"], r["layer"]) for r in dead if r["head"] == SUM)
         heads = [r for r in dead if (r["part"], r["layer"]) not in whole]
         places = [f"{part} layer {layer}" for part, layer in whole]
         places += [f"{r['part']} layer {r['layer']} head {r['head']}" for r in heads]
         more = f" and {len(places) - 5} more" if len(places) > 5 else ""
-        lines.append(f"queries or keys are zero and nothing is scored: {', '.join(places[:5])}{more}")
+        lines.append(f"Queries or keys are zero, so there is nothing to score, in {', '.join(places[:5])}{more}.")
     if by_positions:
         return lines
     if any(map(without_law, rows)):
-        return [*lines, "no z and no p: what random weights give is known without gains alone"]
+        return [*lines, "No z and p are given: the scores of random weights are known only without gains."]
     counts = []
     for kind, scored in of.items():
         for (d, rank), one in {(row["d_model"], row["rank"]): row for row in scored}.items():
             share = share_at_one(one)
-            weak = f", too weak here: {share * 100:.0f} % of random {kind} have -1 or 1" if share >= LEVEL else ""
             lines.append(
-                f"random {kind} (d = {d}, rank {rank}): symmetry {one['symmetry_null_mean']:.4f} ±"
-                f" {one['symmetry_null_sd']:.4f}, directionality 0 ± {one['directionality_null_sd']:.3f}{weak}"
+                f"Random weights of these {kind} (width {d}, rank {rank}) score: symmetry"
+                f" {one['symmetry_null_mean']:.4f} ± {one['symmetry_null_sd']:.4f}, directionality 0 ±"
+                f" {one['directionality_null_sd']:.3f} (mean ± standard deviation)."
             )
+            if share >= LEVEL:
+                lines.append(
+                    f"Directionality cannot tell these {kind} from random ones: {share * 100:.0f} % of random {kind}"
+                    " score -1 or 1."
+                )
         if scored:
             n = " and ".join(f"{sum(outside(r, s) for r in scored)} of {len(scored)} {kind} by {s}" for s in SHOWN)
-            counts.append(f"A star marks what lies outside the values of 95 % of random weights: {n}.")
+            counts.append(f"A star marks a score outside the central 95 % of random weights: {n}.")
     return lines + counts + _by_the_released_formula(of["layers"])
 
 
 def _by_the_released_formula(layers: Sequence[Row]) -> list[str]:
-    """A sentence for tables in which the directionality of the released code singles out another number of layers."""
+    """A sentence for models in which the formula of the authors' code puts another number of layers outside."""
     rows = [row for row in layers if row["convention"] == Convention.DEFINITION]
     laws = [laws_of_shape(row["d_model"], row["rank"], row["gamma"], Convention.RELEASED) for row in rows]
     pairs = zip(laws, rows, strict=True)
     theirs = sum(law["directionality"].p(row["directionality_released"]) < LEVEL for law, row in pairs)
     if theirs == sum(outside(row, "directionality") for row in rows):
         return []
-    count = f"by the released code's formula {theirs} of {len(rows)} layers by directionality"
-    return [f"{count}: trust the definition's count, unless you compare with that code"]
+    return [
+        f"By the formula of the authors' code, {theirs} of {len(rows)} layers are outside by directionality. Use"
+        " that count only to compare with results of that code."
+    ]
 
 
 def is_dead(row: Row) -> bool:
-    """Whether all queries or all keys of the row are zero, so that nothing is scored."""
+    """Whether the row's queries or keys are zero, so that there is nothing to score."""
     return isnan(row["symmetry"])
 
 
 def without_law(row: Row) -> bool:
-    """Whether the scores of random weights are unknown, because gains are folded into the form."""
+    """Whether the scores of random weights are not known, because a gain is folded in."""
     return isnan(row["symmetry_null_mean"])
 
 
 def share_at_one(row: Row) -> float:
-    """Share of random weights of this shape with a directionality of -1 or 1; from 5 % on, no value is unusual."""
+    """Share of random weights of that shape whose directionality is -1 or 1. From 5 % on, no value can be outside."""
     return laws_of_shape(row["d_model"], row["rank"], row["gamma"], row["convention"])["directionality"].p(1.0)
 
 
 def cells(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
-    """Names of columns, and rounded cells for display; a star marks scores outside the range of random weights."""
+    """Names of columns and rounded cells, for people. A star follows a score outside the range of random weights."""
     with_heads, by_positions = any(row["head"] != SUM for row in rows), DIMENSION in rows[0]
     names = ["part", "layer", *(["head"] if with_heads else [])]
     if by_positions:
         names += ["symmetry", "dimension of positions", "share in it", "at random", "s inside"]
         names += ["share outside", "s outside", "share mixed", "s mixed"]
     else:
-        names += [f"{score}{of}" for score in SHOWN for of in ("", " z", " p")] + ["rows over", "columns over"]
+        names += [f"{score}{of}" for score in SHOWN for of in ("", " z", " p")] + ["long rows", "long columns"]
     lines = []
     for row in rows:
         head = ["all" if row["head"] == SUM else str(row["head"])] if with_heads else []
@@ -113,7 +121,7 @@ def _score_cells(row: Row, score: str) -> tuple[str, str, str]:
         return f"{row[score]:.4f} ", "", ""
     p, mark = row[f"{score}_p"], "*" if outside(row, score) else " "
     law = laws_of_shape(row["d_model"], row["rank"], row["gamma"], row["convention"])[score]
-    least = max(law.least, 1e-9)  # a smaller p is unknown; it is shown as a bound of one digit, rounded up
+    least = max(law.least, 1e-9)  # a smaller p is shown as a bound of one digit, rounded up
     digit = 10 ** math.floor(math.log10(least))
     bounded = f"{p:.2g}" if p > least else f"<{math.ceil(least / digit - 1e-9) * digit:.0e}".replace("e-0", "e-")
     return f"{row[score]:.4f}{mark}", f"{row[f'{score}_z']:+.1f}", bounded

@@ -24,21 +24,24 @@ from attngeo.errors import ParameterError, needs
 @click.option("--adapter", type=options.CHECKPOINT, metavar="DIR", help="A LoRA adapter of peft to merge in.")
 @options.reading
 @click.option(
-    "--matrix", type=click.Choice(["qk", "ov"]), default="qk", help="W_qk, or what a head writes for what it reads."
+    "--matrix", type=click.Choice(["qk", "ov"]), default="qk", help="Score W_qk, or the value-output map W_o W_v^T."
 )
-@click.option("--fold-norm", is_flag=True, help="Fold in the gain of the layer normalisation before queries and keys.")
+@click.option(
+    "--fold-norm", is_flag=True, help="Multiply by the gains of the layer normalisation before the attention."
+)
 def command(checkpoint, per_head, gamma, convention, asked, output, plot, layer, head, positions, **opening) -> None:
-    """Symmetry and directionality of every attention layer of a model, beside what random weights give.
+    """Score the symmetry and directionality of every attention layer of a model, and compare with random weights.
 
-    PATH_OR_ID is a folder with config.json and weights, a weight file, or a Hub id, also with @REVISION. Only the query
-    and key tensors are read. A star marks what lies outside the values of 95 % of random weights of the same shape.
+    PATH_OR_ID is a folder with config.json and weights, a weight file, or a Hub id (also ID@REVISION). Only the query
+    and key weights are read. A star marks a score outside the central 95 % of the scores of random weights of the same
+    shape. Long rows and long columns are those whose norm exceeds the mean by more than gamma standard deviations.
     """
     form = format_of(asked, output)
     if plot is not None and plot.suffix.lower() not in PICTURES:
         raise ParameterError(f"{plot} cannot hold a figure; end its name in one of {', '.join(PICTURES)}.")
     require_place(plot)
     if head is not None and layer is None:
-        raise ParameterError("--head is one of a layer; add --layer.")
+        raise ParameterError("--head needs --layer, because heads are numbered within each layer.")
     if plot is not None or form == "html":
         with needs("plot", "a figure"):
             from attngeo.plot.score_figure import matrix_figure, score_figure
@@ -46,7 +49,7 @@ def command(checkpoint, per_head, gamma, convention, asked, output, plot, layer,
     from attngeo.checkpoints.layers import open_checkpoint
 
     mute_hub()
-    with screen().status(f"looking for {checkpoint}"):
+    with screen().status(f"Looking for {checkpoint}"):
         opened = open_checkpoint(checkpoint, **opening)
     unread = opened.unread
     if layer is not None:
@@ -57,25 +60,31 @@ def command(checkpoint, per_head, gamma, convention, asked, output, plot, layer,
     rows, notes = _scored(opened, gamma, per_head or head is not None, convention, positions)
     rows = [row for row in rows if head is None or row["head"] == head]
     if convention != Convention.DEFINITION:
-        notes.append("another formula than the definition's: compare with numbers of that formula alone")
+        notes.append("These scores do not follow the definitions. Compare them only with scores of the same formula.")
     if opened.fold_norm:
-        without = ", ".join(dict.fromkeys(plan.part for plan in opened.plans if not plan.norm))
-        but = f", but for {without} layers, which have none that is known" if without else ""
         scored, inputs = ("W_qk", "queries and keys") if opened.matrix == "qk" else ("W_o W_v^T", "values")
-        notes.append(f"{scored} with the gain of the layer normalisation before {inputs}{but}")
+        notes.append(f"The scores are those of {scored} with the gains of the layer normalisation before {inputs}.")
+        if without := ", ".join(dict.fromkeys(plan.part for plan in opened.plans if not plan.norm)):
+            notes.append(
+                f"No gains are folded into the {without} layers, because no layer normalisation is known there."
+            )
     if opened.matrix == "ov":
-        notes.append("the value-output maps W_o W_v^T in the place of W_qk: rows are written, columns are read")
+        notes.append(
+            "The scores are those of the value-output map W_o W_v^T: heads write its rows and read its columns."
+        )
     if opened.left_out:
-        notes.append(f"left out of W_qk, and so of the scores: {', '.join(opened.left_out)}")
+        notes.append(f"Not part of W_qk, and so not part of the scores: {', '.join(opened.left_out)}.")
     if unread:
         more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
-        notes.append(f"not read, though named as queries are: {unread[0]}{more}")
+        notes.append(f"Not read, although its name is that of a query weight: {unread[0]}{more}.")
     notes += opened.remarks
     if opened.taken_for:
-        known = f"{opened.model_type} is no architecture that the installed package gguf knows"
-        taken = f"its queries and keys are found by the usual names, its layers taken for those of {opened.taken_for}s"
-        notes.append(f"{known}: {taken}")
-    title = f"{opened.name} {opened.revision[:12]}".strip() + f", gamma = {gamma:g}, formulas: {convention}"
+        notes.append(
+            f"The installed package gguf does not know the architecture {opened.model_type}. Its queries and keys were"
+            f" found by the usual names, and its layers are labelled as those of {opened.taken_for}s."
+        )
+    formulas = "" if convention == Convention.DEFINITION else f", formulas of {convention}"
+    title = f"{opened.name} {opened.revision[:12]}".strip() + f": scores of W_qk, gamma = {gamma:g}{formulas}"
     view = View(title, *cells(rows), [*notes, *summary(rows)])
     if plot is not None or form == "html":
         forms = {}
@@ -89,12 +98,12 @@ def command(checkpoint, per_head, gamma, convention, asked, output, plot, layer,
         view = view._replace(svg=figure.svg(), alt=figure.alt)
         if plot is not None:
             figure.save(plot)
-            say(f"figure written to {plot}")
+            say(f"Figure written to {plot}")
     deliver(rows, view, form, output)
 
 
 def _scored(checkpoint, gamma: float, per_head: bool, convention: str, positions: bool) -> tuple[list[dict], list[str]]:
-    """Rows of scores, and which parts could not be split by positions."""
+    """Rows of scores, and sentences about parts that could not be split by positions."""
     from attngeo.bilinear.rows import with_split
     from attngeo.checkpoints.rows import layer_rows, position_spaces
 

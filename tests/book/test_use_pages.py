@@ -120,7 +120,12 @@ def test_every_block_runs(page, folder, repositories, capsys, monkeypatch):
         elif kind == "yaml":
             Path("mine.yml").write_text(text)
         else:
-            assert kind in ("{eval-rst}", "{include}", "{literalinclude}", "bibtex")  # read by Sphinx, and the last below
+            assert kind in (
+                "{eval-rst}",
+                "{include}",
+                "{literalinclude}",
+                "bibtex",
+            )  # read by Sphinx, and the last below
     if "cluster" in names:
         names["cluster"].close()
     for name in set(ARCHITECTURES) - set(known):
@@ -142,6 +147,7 @@ def test_the_output_on_the_page_is_what_the_command_prints(weights, attngeo, mon
     monkeypatch.setenv("COLUMNS", "100")
     code, printed, _ = attngeo("score", weights / "minilm-l6-v2")
     assert code == 0 and printed == (ROOT / "book/use/score_minilm.txt").read_text("utf-8")
+    assert printed in (ROOT / "README.md").read_text("utf-8")
 
 
 def test_what_is_cited_is_this_version():

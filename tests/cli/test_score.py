@@ -116,7 +116,7 @@ REFUSED = {  # in the folder of a checkpoint; what the sentence names
     "/nowhere --plot s.txt": "s.txt cannot hold a figure",
     ". --layer 3": "tiny-bert has no layer 3;",
     ". --layer 0 --head 4": "tiny-bert has no layer 0 with a head 4",
-    ". --head 0": "add --layer",
+    ". --head 0": "--head needs --layer",
     ". --fold-norm": "no gain of a layer normalisation",
 }
 
@@ -142,12 +142,12 @@ def test_a_convention_changes_scores_and_their_reference_alike(convention, score
     pd.testing.assert_series_equal(theirs["symmetry"], s, check_names=False)
     pd.testing.assert_series_equal(theirs["directionality"], d, check_names=False)
     pd.testing.assert_series_equal(theirs["symmetry_z"], ours["symmetry_z"])
-    assert "another formula than the definition's" in table(saved, "--convention", convention)
+    assert "These scores do not follow the definitions." in table(saved, "--convention", convention)
 
 
 def test_scores_are_drawn_and_reported_and_one_layer_or_head_as_a_heat_map(attngeo, scored, saved, tmp_path):
     figure, report = tmp_path / "s.svg", tmp_path / "r.html"
-    assert attngeo("score", saved, "--plot", figure)[::2] == (0, f"figure written to {figure}\n")
+    assert attngeo("score", saved, "--plot", figure)[::2] == (0, f"Figure written to {figure}\n")
     assert figure.read_text().count("<svg") == 1 and "tiny-bert" in figure.read_text()
     assert attngeo("score", saved, "--per-head", "-o", report)[:2] == (0, "")
     assert report.read_text().count("<svg") == 1 and report.read_text().count("<tr>") == 1 + 3 * 5
@@ -224,7 +224,10 @@ def test_a_dead_layer_is_said_and_has_no_scores(attngeo, scored, table, saved, t
     rows, said = scored(folder, "--per-head", "--positions"), table(folder, "--per-head")
     for name in (*SCORES, "symmetry_z", "directionality_p", "symmetry_inside", "share_mixed"):
         assert rows[name].isna().tolist() == (rows["layer"] == 1).tolist(), name
-    assert "nothing is scored: encoder layer 1 random layers" in said and "of 2 layers by symmetry" in said
+    assert (
+        "there is nothing to score, in encoder layer 1. Random weights of these layers" in said
+        and "of 2 layers by symmetry" in said
+    )
     assert f"symmetry {rows['symmetry'][rows['head'] == -1].median():.4f}" in said
     assert attngeo("score", folder, "--per-head", "-o", tmp_path / "s.csv")[0] == 0
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "s.csv")[list(SCORES)], rows[list(SCORES)])
@@ -235,7 +238,7 @@ def test_a_dead_layer_is_said_and_has_no_scores(attngeo, scored, table, saved, t
         at_layer_1 = [y for points in marks for x, y in points if x == 1]
         assert at_layer_1 and np.isnan(at_layer_1).all()
     one_head = changed(saved, tmp_path / "head", lambda tensors: tensors[KEYS.format(1)][:8].zero_())
-    assert "nothing is scored: encoder layer 1 head 0 random" in table(one_head, "--per-head")
+    assert "there is nothing to score, in encoder layer 1 head 0. Random" in table(one_head, "--per-head")
     everywhere = changed(saved, tmp_path / "all", lambda t: [t[KEYS.format(layer)].zero_() for layer in range(3)])
     assert "median" not in table(everywhere, "--per-head", "--plot", tmp_path / "s.svg")
 
@@ -251,7 +254,7 @@ def test_gains_of_the_layer_normalisation_before_are_folded_in(scored, table, tm
         assert rows["symmetry"].tolist() == pytest.approx(expected, abs=1e-6)
     assert rows["source"][0] == "model.safetensors:h.0.attn * h.0.ln_1.weight"
     said = table(tmp_path, "--fold-norm", "--plot", tmp_path / "x.svg")
-    assert "without gains alone" in said and "*" not in said and (tmp_path / "x.svg").exists()
+    assert "known only without gains" in said and "*" not in said and (tmp_path / "x.svg").exists()
     assert "part layer symmetry directionality" in said
     first, others = score_table(model)[:1], score_table(model, fold_norm=True)[1:]  # some have no gain first
     drawn = score_figure(list(map(vars, first + others)))
@@ -261,8 +264,9 @@ def test_gains_of_the_layer_normalisation_before_are_folded_in(scored, table, tm
 
 def test_what_the_scores_leave_out_is_said_below_the_table(table, saved, tmp_path):
     said = table(saved)
-    assert "tiny-bert, gamma = 2" in said and " encoder 2 " in said and "median over encoder layers: s" in said
-    assert "left out of W_qk, and so of the scores: biases " in said
+    assert "tiny-bert: scores of W_qk, gamma = 2" in said and " encoder 2 " in said
+    assert "Median over the encoder layers: s" in said
+    assert "Not part of W_qk, and so not part of the scores: biases." in said
     small_model("qwen3")().save_pretrained(tmp_path)
     beside = "scores: positions by rotating queries and keys, {}norms of queries and keys"
     assert beside.format("gains of the layer normalisation before, ") in table(tmp_path)
@@ -270,8 +274,8 @@ def test_what_the_scores_leave_out_is_said_below_the_table(table, saved, tmp_pat
     small_model("vitdet", use_relative_position_embeddings=True)().save_pretrained(tmp_path / "vitdet")
     assert "scores: positions by keys for each distance, " in table(tmp_path / "vitdet")
     for matrix, folded in {"qk": "W_qk {}queries and keys", "ov": "W_o W_v^T {}values"}.items():
-        said = folded.format("with the gain of the layer normalisation before ")
-        assert f" {said} " in table(tmp_path, "--fold-norm", "--matrix", matrix)
+        said = folded.format("with the gains of the layer normalisation before ")
+        assert f" {said}. " in table(tmp_path, "--fold-norm", "--matrix", matrix)
 
 
 def test_a_soft_cap_is_named_where_the_model_type_has_one(table, saved, tmp_path):
@@ -290,7 +294,7 @@ def test_value_output_maps_in_the_place_of_w_qk(scored, table, refused, saved, t
     expected = [symmetry_score(layer.form) for layer in open_checkpoint(saved, matrix="ov")]
     assert rows["symmetry"].tolist() == pytest.approx(expected)
     assert rows["source"][2] == "model.safetensors:encoder.layer.2.attention.self (ov)"
-    assert "rows are written, columns are read" in table(saved, "--matrix", "ov")
+    assert "heads write its rows and read its columns" in table(saved, "--matrix", "ov")
     small_model("afmoe")().save_pretrained(tmp_path)  # gates what its heads write
     assert "decoder layer 0 are gated, not known" in refused("score", tmp_path, "--matrix", "ov")
 
@@ -311,17 +315,18 @@ def test_a_formula_that_sets_other_layers_apart_is_named_with_the_one_to_trust(s
     model.save_pretrained(tmp_path)
     given = ((), ("--convention", "released"))
     counts = [int(scored(tmp_path, *more)["directionality_p"].lt(0.05).sum()) for more in given]
-    said = "by the released code's formula 1 of 2 layers by directionality: trust the definition's"
+    said = "By the formula of the authors' code, 1 of 2 layers are outside by directionality."
     assert counts == [0, 1] and [said in table(tmp_path, *more) for more in given] == [True, False]
 
 
 def test_queries_that_no_layer_has_are_told(table, saved, tmp_path):
-    assert "not read" not in table(saved)
+    assert "Not read" not in table(saved)
     folder = shutil.copytree(saved, tmp_path / "model")
     for more, further in {"de": "", "en": " and 1 more"}.items():
         other = {f"text_{more}coder.layer.0.attention.query.weight": torch.ones(32, 32)}
         edit_tensors(folder / "model.safetensors", lambda weights, other=other: weights | other)
-        assert f"named as queries are: text_decoder.layer.0.attention.query.weight{further} median" in table(folder)
+        said = f"that of a query weight: text_decoder.layer.0.attention.query.weight{further}. Median"
+        assert said in table(folder)
 
 
 def test_python_has_the_rows_of_the_table(attngeo, saved):
