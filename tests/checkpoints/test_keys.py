@@ -61,6 +61,9 @@ def test_keys_that_no_model_type_here_has_are_named():
         "mirror_attention = True"
     ]
     assert unknown_keys({"scale_attn_weights": True, "torch_dtype": "float32"}, ["gptj"]) == []
+    former = {"position_embedding_type": "absolute"}  # which older versions wrote for every BERT
+    assert unknown_keys(former, ["bert"]) == []
+    assert unknown_keys({"position_embedding_type": "relative_key"}, ["bert"]) != []
     assert unknown_keys({"alibi": True, "clip_qkv": None, "is_causal": False}, ["llama"]) == ["alibi = True"]
 
 

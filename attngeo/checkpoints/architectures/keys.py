@@ -46,6 +46,8 @@ KEYS = {
     "sliding_windows": "hidden",
     "window_size": "hidden",
 }
+# values that older versions of transformers wrote into configurations, and that leave the attention as it is
+FORMER_DEFAULTS = {"position_embedding_type": "absolute"}
 LONGEST = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx")  # keys of the length of the longest text
 
 
@@ -74,7 +76,7 @@ def unknown_keys(values: Mapping[str, Any], model_types: Collection[str]) -> lis
     for key, value in values.items():
         is_set = not (value is None or value is False or value in ("", [], {}))
         is_config = isinstance(value, Mapping) and ("model_type" in value or key.endswith("_config"))
-        if not is_set or is_config or key in other:
+        if not is_set or is_config or key in other or value == FORMER_DEFAULTS.get(key):
             continue
         of_types = defaults.get(key, {})
         is_default = bool(of_types) and all(value == each for each in of_types.values())
