@@ -4,6 +4,9 @@ A chapter is a jupytext file in notebooks/. Its executed notebook is kept as boo
 reused until its key changes. The key is a hash of the chapter, its parameters, the package, the data and the versions
 of the libraries. A chapter whose header contains ``after: all`` shows the checks of the other chapters, so it is
 executed after them.
+
+A header may also declare variants, such as ``variants: {gamma: [1, 3]}``. A variant is the chapter with another value
+of one parameter. Its run is kept in the folder ``variants`` of the profile, where no summary counts it.
 """
 
 import hashlib
@@ -13,14 +16,14 @@ import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jupytext
 import nbformat
 import papermill
 from nbformat import NotebookNode
 from papermill.exceptions import PapermillExecutionError
-from parameters import checked, read_profile
+from parameters import checked, defaults, read_profile
 
 from attngeo.errors import AttngeoError, ParameterError
 from attngeo.files.atomic import write_text
@@ -35,6 +38,32 @@ TELL_DEVICE = (
     "from attngeo.files.provenance import device\nprint(device())"  # only the kernel knows which device it used
 )
 RECORD = "attngeo_run"  # key in the metadata of an executed notebook: how it was made
+
+
+class Variant(NamedTuple):
+    """A chapter with another value of one parameter."""
+
+    chapter: str
+    parameter: str
+    value: Any  # of the type that the chapter declares
+
+    @property
+    def suffix(self) -> str:
+        """What distinguishes its files from those of the chapter: ``gamma-1.5``."""
+        return f"{self.parameter}-{shown(self.value)}"
+
+    def run_file(self, profile: str) -> Path:
+        """Where its executed notebook is kept."""
+        return runs(ROOT, profile) / "variants" / f"{self.chapter}-{self.suffix}.ipynb"
+
+
+class Choices(NamedTuple):
+    """The values of one parameter for which a chapter has pages."""
+
+    parameter: str
+    meaning: str  # the comment beside the parameter
+    own: Any  # the value of the chapter's own page
+    variants: tuple[Variant, ...]  # the other values
 
 
 class ChapterFailed(AttngeoError):
@@ -61,6 +90,35 @@ def profile_values(profile: str) -> dict[str, dict[str, Any]]:
     """
     given = read_profile(ROOT / "notebooks" / "profiles", profile)
     return {chapter: checked(chapter, notebook(chapter), values) for chapter, values in given.items()}
+
+
+def shown(value: Any) -> str:
+    """A value as pages and file names show it: a float without a trailing zero."""
+    return f"{value:g}" if isinstance(value, float) else f"{value}"
+
+
+def choices(profile: str) -> dict[str, list[Choices]]:
+    """The variants that chapters declare, by chapter. The profile smoke has only the first one of each chapter.
+
+    Raises:
+        ParameterError: a header names an unknown parameter or a value of the wrong type, or the profile cannot be used.
+    """
+    given, found = profile_values(profile), {}
+    for chapter, text in chapters(ROOT).items():
+        if "variants:" not in text.partition("# %%")[0]:
+            continue
+        source = notebook(chapter)
+        parameters = papermill.inspect_notebook(source)
+        usual = checked(chapter, source, defaults(source) | given.get(chapter, {}))
+        found[chapter] = []
+        for name, values in source.metadata["attngeo"]["variants"].items():
+            converted = [checked(chapter, source, {name: value})[name] for value in values]
+            others = tuple(Variant(chapter, name, value) for value in converted if value != usual[name])
+            meaning = parameters[name]["help"].partition(";")[0].strip()
+            found[chapter].append(Choices(name, meaning, usual[name], others))
+        if profile == "smoke":
+            found[chapter] = [found[chapter][0]._replace(variants=found[chapter][0].variants[:1])]
+    return found
 
 
 def execute(
@@ -108,30 +166,41 @@ def execute(
 
 
 def update(profile: str, tell: Callable[[str], Any] = print) -> None:
-    """Execute the chapters whose run is missing or stale, and keep their runs.
+    """Execute the chapters and variants whose run is missing or stale, and keep their runs.
 
     Raises:
         ChapterFailed: a chapter failed; the other chapters of its group have been executed and kept.
-        ParameterError: the profile cannot be used.
+        ParameterError: the profile or a variant cannot be used.
     """
     values = profile_values(profile)
     texts, last = chapters(ROOT), summaries(ROOT)
-    first = [chapter for chapter in texts if chapter not in last]
     shared = [hash_of_sources(), versions(), os.environ.get("ATTNGEO_WEIGHTS")]
-    keys = {chapter: hash_of(texts[chapter], values.get(chapter), shared) for chapter in first}
-    keys |= {chapter: hash_of(texts[chapter], values.get(chapter), shared, keys) for chapter in last}
 
-    def execute_and_keep(chapter: str) -> None:
+    def planned(chapter: str, *also: object) -> Planned:
         kept = runs(ROOT, profile) / f"{chapter}.ipynb"
-        run = execute(chapter, profile, values.get(chapter, {}), kept.with_suffix(".partial.ipynb"))
-        run.metadata[RECORD]["key"] = keys[chapter]
-        write_text(kept, nbformat.writes(run))
-        tell(f"{chapter}: executed in {run.metadata.papermill.duration:.1f} s")
+        given = values.get(chapter, {})
+        return Planned(chapter, given, kept, hash_of(texts[chapter], given, shared, *also))
 
-    for group in (first, last):
-        stale = [chapter for chapter in group if kept_key(chapter, profile) != keys[chapter]]
+    first = [planned(chapter) for chapter in texts if chapter not in last]
+    variants = [
+        Planned(variant.chapter, given, variant.run_file(profile), hash_of(texts[variant.chapter], given, shared))
+        for parameters in choices(profile).values()
+        for parameter in parameters
+        for variant in parameter.variants
+        for given in [values.get(variant.chapter, {}) | {variant.parameter: variant.value}]
+    ]
+    keys = [run.key for run in first]
+
+    def execute_and_keep(planned: Planned) -> None:
+        run = execute(planned.chapter, profile, planned.values, planned.kept.with_suffix(".partial.ipynb"))
+        run.metadata[RECORD]["key"] = planned.key
+        write_text(planned.kept, nbformat.writes(run))
+        tell(f"{planned.kept.stem}: executed in {run.metadata.papermill.duration:.1f} s")
+
+    for group in ([*first, *variants], [planned(chapter, keys) for chapter in last]):
+        stale = [run for run in group if kept_key(run.kept) != run.key]
         with ThreadPoolExecutor(AT_A_TIME) as pool:
-            waiting = [pool.submit(execute_and_keep, chapter) for chapter in stale]
+            waiting = [pool.submit(execute_and_keep, run) for run in stale]
             try:
                 for run in waiting:
                     run.result()
@@ -140,9 +209,17 @@ def update(profile: str, tell: Callable[[str], Any] = print) -> None:
                 raise
 
 
-def kept_key(chapter: str, profile: str) -> str | None:
-    """The key of the kept run, or None if there is none."""
-    run = runs(ROOT, profile) / f"{chapter}.ipynb"
+class Planned(NamedTuple):
+    """A run that the book needs, of a chapter or a variant."""
+
+    chapter: str
+    values: Mapping[str, Any]
+    kept: Path
+    key: str
+
+
+def kept_key(run: Path) -> str | None:
+    """The key of a kept run, or None if there is none."""
     return json.loads(run.read_text("utf-8"))["metadata"][RECORD]["key"] if run.exists() else None
 
 

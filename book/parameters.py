@@ -1,6 +1,7 @@
 """Parameters of chapters: what the parameters cell declares, and the values from a user or a profile."""
 
 import ast
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ TYPES = {
     "list[float]": list[float],
 }
 
+RANGE = re.compile(r"in \[([^,\]]+), ([^\]]+)\]")  # in the comment beside a parameter
+
 
 def defaults(notebook: NotebookNode) -> dict[str, Any]:
     """The default value of each parameter."""
@@ -30,10 +33,12 @@ def defaults(notebook: NotebookNode) -> dict[str, Any]:
 
 
 def checked(chapter: str, notebook: NotebookNode, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values for parameters, converted to the types that the notebook declares, as in ``gamma: float = 2.0``.
+    """Values for parameters, converted to the types that the notebook declares.
+
+    A declaration such as ``gamma: float = 2.0  # threshold; in [0, 4]`` has a type and may have a range.
 
     Raises:
-        ParameterError: the chapter has no such parameter, or a value is not of the parameter's type.
+        ParameterError: the chapter has no such parameter, or a value has the wrong type or is out of the range.
     """
     parameters = papermill.inspect_notebook(notebook)
     converted = {}
@@ -51,6 +56,11 @@ def checked(chapter: str, notebook: NotebookNode, values: Mapping[str, Any]) -> 
             raise ParameterError(
                 f"Parameter {name} of chapter {chapter} has the type {declared}, and {value!r} is not of this type."
             ) from None
+        limits = RANGE.search(parameters[name]["help"])
+        if limits and not float(limits[1]) <= converted[name] <= float(limits[2]):
+            raise ParameterError(
+                f"Parameter {name} of chapter {chapter} must be in {limits[0].removeprefix('in ')}, not {value}."
+            )
     return converted
 
 

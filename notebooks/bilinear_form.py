@@ -1,5 +1,8 @@
 # ---
 # jupyter:
+#   attngeo:
+#     variants:
+#       seed: [0, 1, 2]
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

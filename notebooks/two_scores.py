@@ -1,5 +1,8 @@
 # ---
 # jupyter:
+#   attngeo:
+#     variants:
+#       gamma: [1, 1.5, 2, 2.5, 3, 4]
 #   kernelspec:
 #     display_name: Python 3
 #     language: python

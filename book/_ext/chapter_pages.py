@@ -19,9 +19,11 @@ from sphinx.util import logging
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Jupyter Book adds only the folder of this file
 import execute
+import variant_pages
+from cards import write_cards
 from livingpaper.display.verdicts import reports
 from presentation import present
-from takeaways import add_narrow_figures, hand_out, link_preview
+from takeaways import add_other_forms, hand_out, link_preview
 
 from attngeo.errors import AttngeoError
 from attngeo.files.checkout import current_profile, runs
@@ -57,6 +59,7 @@ def bring_up_to_date(app: Sphinx) -> None:
         app.builder.search = False  # a single page needs no search index
         return
     try:
+        app.attngeo_choices = execute.choices(app.config.chapter_profile)
         execute.update(app.config.chapter_profile, logger.info)
     except AttngeoError as error:
         raise ExtensionError(execute.with_traceback(error)) from error
@@ -74,6 +77,8 @@ def run_of(app: Sphinx, page: str) -> Path | None:
     """
     if not is_chapter(app, page):
         return None
+    if app.attngeo_variant:
+        return app.attngeo_variant.run_file(app.config.chapter_profile)
     if not app.config.single_run:
         return runs(execute.ROOT, app.config.chapter_profile) / f"{Path(page).name}.ipynb"
     single_run = Path(app.config.single_run)
@@ -93,6 +98,8 @@ def give_run(app: Sphinx, page: str, source: list[str]) -> None:
     app.env.note_dependency(str(run_path))  # a new run makes the page out of date
     run = nbformat.read(run_path, as_version=4)
     source[0] = nbformat.writes(present(chapter, source[0], run))
+    if app.attngeo_variant:  # its badges say what its run does not support
+        return
     for result in reports(chapter, run):
         if not result["supported"]:
             name = f"{result['statement']} {result['part']}".strip()
@@ -135,7 +142,7 @@ def choose_scripts(
 
 
 def add_to_body(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """On ``html-page-context``: add figures for narrow screens and, at the end of the page, its files to download."""
+    """On ``html-page-context``: add forms of figures, the switch between variants, and files to download."""
     if doctree is None:  # the search page and the index have no source file
         return
     context["body"] = context["body"].replace(
@@ -145,10 +152,13 @@ def add_to_body(app: Sphinx, page: str, template: str, context: dict[str, Any], 
         return
     run_path, folder = run_of(app, page), Path(app.outdir)
     run = nbformat.read(run_path, as_version=4) if run_path else None
+    suffix = f"-{app.attngeo_variant.suffix}" if app.attngeo_variant else ""
     if run is not None:
-        context["body"] = add_narrow_figures(folder, context["body"], run)
+        context["body"] = add_other_forms(folder, context["body"], run, suffix)
+    if not app.config.single_run:
+        context["body"] = variant_pages.add_switch(app, page, context["body"])
     source, address = Path(app.env.doc2path(page)), app.config.code_address
-    context["body"] += hand_out(folder, page, source, run, address)
+    context["body"] += hand_out(folder, page, source, run, address, suffix)
 
 
 def write_redirects(app: Sphinx, error: Exception | None) -> None:
@@ -179,7 +189,10 @@ def setup(app: Sphinx) -> dict:
     )  # another profile makes every page out of date
     app.add_config_value("single_run", "", "", str)  # path of the executed notebook, in a build of a single page
     app.add_config_value("code_address", repository(execute.ROOT), "html", str)
+    app.attngeo_variant = None  # the variant whose page is being made
     app.connect("builder-inited", bring_up_to_date)
+    app.connect("build-finished", variant_pages.write_variants)
+    app.connect("build-finished", write_cards)
     app.connect("source-read", give_run)
     app.connect("missing-reference", replace_number_of_other_page)
     app.connect("build-finished", write_redirects)

@@ -6,6 +6,7 @@ import textwrap
 from pathlib import Path
 
 import nbformat
+import numpy as np
 from execute import ROOT
 from livingpaper.display.plain_notebook import plain_notebook
 from nbformat import NotebookNode
@@ -16,9 +17,13 @@ from attngeo.plot import METADATA_KEY, NARROW_SVG
 FIGURES = "figures"  # folder in the built book
 PREVIEW = "_static/preview.png"  # drawn by `python -m chapters.introduction.two_models`
 LONGEST_DESCRIPTION = 200  # characters
+COLOUR = re.compile(": #([0-9a-f]{6})")  # in a style of matplotlib's SVG
+HALF_TURN = np.array(  # of all hues, as in the specification of CSS filters
+    [[-0.574, 1.430, 0.144], [0.426, 0.430, 0.144], [0.426, 1.430, -0.856]]
+)
 
 
-def hand_out(folder: Path, page: str, source: Path, run: NotebookNode | None, address: str) -> str:
+def hand_out(folder: Path, page: str, source: Path, run: NotebookNode | None, address: str, suffix: str = "") -> str:
     """Write the files that a reader can download from a page into the built book.
 
     The notebook is plain Markdown with the numbers of the run in it, because no other tool knows the roles of the book.
@@ -29,6 +34,7 @@ def hand_out(folder: Path, page: str, source: Path, run: NotebookNode | None, ad
         source: the source file of the page.
         run: the executed notebook, if the page is a chapter.
         address: address of the repository; "" if it has none.
+        suffix: distinguishes the notebook of a variant of the page, such as ``-gamma-3``.
 
     Returns:
         HTML with links to the files and, if the repository has an address, a link to edit the page.
@@ -36,10 +42,10 @@ def hand_out(folder: Path, page: str, source: Path, run: NotebookNode | None, ad
     write_text(folder / f"{page}{source.suffix}", source.read_text(encoding="utf-8"))
     files = {"Source": source.suffix}
     if run is not None:
-        write_text(folder / f"{page}.ipynb", nbformat.writes(plain_notebook(run, ROOT)) + "\n")
-        files = {"Executed notebook": ".ipynb", "Source": source.suffix}
+        write_text(folder / f"{page}{suffix}.ipynb", nbformat.writes(plain_notebook(run, ROOT)) + "\n")
+        files = {"Executed notebook": f"{suffix}.ipynb", "Source": source.suffix}
     name = Path(page).name
-    links = [f'<a href="{name}{suffix}" download>{words}</a>' for words, suffix in files.items()]
+    links = [f'<a href="{name}{ending}" download>{words}</a>' for words, ending in files.items()]
     if address:
         # The build finds notebooks/ through a link in book/, but in the repository this folder is not in book/.
         path = page if run is not None else f"book/{page}"
@@ -69,19 +75,65 @@ def link_preview(page: str, title: str, opening: str, base: str) -> str:
     )
 
 
-def add_narrow_figures(folder: Path, body: str, run: NotebookNode) -> str:
-    """Write the narrow versions of a chapter's figures into the built book, and show them on narrow screens.
+def add_other_forms(folder: Path, body: str, run: NotebookNode, suffix: str = "") -> str:
+    """Write each figure of a chapter for narrow screens and for the dark theme, and let the page choose.
+
+    Args:
+        folder: the built book.
+        body: HTML of the page.
+        run: the executed chapter.
+        suffix: distinguishes the figures of a variant of the page.
 
     Returns:
         The HTML of the page with these figures added.
     """
     for cell in run.cells:
         for output in cell.get("outputs", []):
-            if NARROW_SVG not in output.get("data", {}):
+            described = output.get("metadata", {}).get(METADATA_KEY, {}).get("figure")
+            if described is None:
                 continue
-            name = output.metadata[METADATA_KEY]["figure"]["name"]
-            write_text(folder / FIGURES / f"{name}.svg", output.data[NARROW_SVG])
-            source = f'<source media="(max-width: 600px)" srcset="../{FIGURES}/{name}.svg" />'
-            image = rf'(<figure [^>]*id="{name}">\s*)(<img [^>]*>)'
-            body = re.sub(image, rf"\1<picture>{source}\2</picture>", body)
+            name = described["name"]
+            image = re.search(rf'(<figure [^>]*id="{name}">\s*)(<img [^>]*>)', body)
+            if image is None:
+                continue
+            dark = in_dark_theme(output.data["image/svg+xml"])
+            source = _written(folder, f"{name}{suffix}-dark", dark)
+            dark_image = re.sub('src="[^"]*"', f'src="{source}"', image[2])
+            sources = {"light": "", "dark": ""}
+            if NARROW_SVG in output.data:
+                narrow = output.data[NARROW_SVG]
+                sources["light"] = _source(_written(folder, f"{name}-narrow{suffix}", narrow))
+                sources["dark"] = _source(_written(folder, f"{name}-narrow{suffix}-dark", in_dark_theme(narrow)))
+            pictures = [
+                f'<picture class="for-light">{sources["light"]}{image[2]}</picture>',
+                f'<picture class="for-dark">{sources["dark"]}{dark_image}</picture>',
+            ]
+            body = f"{body[: image.start()]}{image[1]}{''.join(pictures)}{body[image.end() :]}"
     return body
+
+
+def _written(folder: Path, name: str, svg: str) -> str:
+    """The address of a figure in the built book, after it was written."""
+    write_text(folder / FIGURES / f"{name}.svg", svg)
+    return f"../{FIGURES}/{name}.svg"
+
+
+def _source(address: str) -> str:
+    return f'<source media="(max-width: 600px)" srcset="{address}" />'
+
+
+def in_dark_theme(svg: str) -> str:
+    """A figure of matplotlib for a dark page: lightness is inverted and hues stay, except in images of data.
+
+    The colours of an image have a meaning, such as red for positive values, so they are the same in both themes.
+    """
+    black = _inverted(re.fullmatch(COLOUR, ": #000000"))[2:]
+    recoloured = re.sub(COLOUR, _inverted, svg)
+    return recoloured.replace("<svg ", f'<svg fill="{black}" ', 1)  # matplotlib writes no colour where it is black
+
+
+def _inverted(colour: re.Match) -> str:
+    """As the CSS filter ``invert(0.925) hue-rotate(180deg)`` does, which turns white into the ground of a dark page."""
+    channels = np.array([int(colour[1][place : place + 2], 16) for place in (0, 2, 4)]) / 255
+    turned = HALF_TURN @ (0.925 - 0.85 * channels)
+    return ": #" + "".join(f"{round(255 * value):02x}" for value in turned.clip(0, 1))

@@ -84,6 +84,19 @@ def test_runs_follow_from_the_package_and_the_data_and_from_nothing_compiled_or_
         assert module.hash_of_sources() == found["changed"]
 
 
+def test_variants_are_executed_kept_apart_and_counted_nowhere(book):
+    edit(book, "second", "attngeo: {}", "attngeo: {variants: {n: [1, 2, 3]}}")
+    names, said = execute(book, "cpu")
+    assert said == "" and len(names) == 5 and names[-1] == "summary"
+    assert printed(kept(book, "summary", "cpu")) == "[('second', True)]\n"
+    folder = kept(book, "second", "cpu").parent / "variants"
+    assert sorted(path.name for path in folder.iterdir()) == ["second-n-2.ipynb", "second-n-3.ipynb"]
+    assert nbformat.read(folder / "second-n-3.ipynb", 4).metadata.papermill.parameters == {"n": 3}
+    assert execute(book, "cpu") == ([], "")
+    edit(book, "second", "[1, 2, 3]", "[1, two]")
+    assert "Parameter n of chapter second has the type int, and 'two' is not of this type." in execute(book, "cpu")[1]
+
+
 def test_profiles_have_runs_of_their_own(book):
     assert len(execute(book)[0]) == len(execute(book, "cpu")[0]) == 3
     assert printed(kept(book, "summary", "cpu")) == "[('second', True)]\n"

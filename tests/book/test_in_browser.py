@@ -131,7 +131,7 @@ return {
   // of a figure's labels the smallest are 8 points at its own size, 10.7 px
   small: labels.filter(i => edge < 500 && i.naturalWidth && i.clientWidth / i.naturalWidth < 10 / 10.7).map(name),
   stops: [...document.querySelectorAll('mjx-container[tabindex="0"], .math[tabindex="0"]')]
-    .filter(e => e.scrollWidth <= e.clientWidth + 1).map(name),
+    .filter(e => e.scrollWidth <= e.clientWidth + 1 && !e.matches('.symbol')).map(name),
   shadeless: [...document.querySelectorAll('mjx-container[tabindex="0"]')]
     .filter(e => edge < 500 && getComputedStyle(e).boxShadow === 'none').map(name),
 };

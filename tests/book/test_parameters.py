@@ -38,6 +38,14 @@ def test_a_value_of_another_type_is_refused_in_a_sentence(name, value, as_user):
     assert str(error.value).endswith(".") and "\n" not in str(error.value)
 
 
+def test_a_value_out_of_the_range_beside_a_parameter_is_refused_in_a_sentence(as_user):
+    notebook = jupytext.reads(chapter("A", parameters="gamma: float = 2.0  # threshold; in [0, 4]"), fmt="py:percent")
+    assert checked("a", notebook, {"gamma": "4"}) == {"gamma": 4.0}
+    for value in (-0.1, "4.5", "nan"):
+        with pytest.raises(ParameterError, match=rf"^Parameter gamma of chapter a must be in \[0, 4\], not {value}\.$"):
+            checked("a", notebook, {"gamma": value})
+
+
 def test_every_parameter_of_the_book_has_a_type_that_can_be_checked_a_meaning_and_a_default_of_its_type():
     import papermill
 

@@ -37,6 +37,7 @@ MIDDLE = chapter(
     "# it is {glue:text}`number`.",
     "caption = 'A hidden one.'\ntable(pd.DataFrame({'a': [n]}), 'tab-hidden', caption)",
     parameters="n: int = 1  # number; in [0, 9]",
+    attngeo="{variants: {n: [3, 5]}}",
 ).replace("# %%\ncaption", '# %% tags=["remove-cell"]\ncaption')
 LAST = chapter(
     "Last",
@@ -119,7 +120,10 @@ def test_the_page_has_numbers_that_others_cite_captions_descriptions_and_the_run
 def test_a_page_hands_out_its_notebook_and_its_source_has_figures_for_phones_and_says_what_it_is_about(book):
     html, built = page(book, "middle"), book / "book/_build/html"
     assert re.findall(r'<a href="([^"]+)" download>', html) == ["middle.ipynb", "middle.py"]
-    assert 'srcset="../figures/fig-line.svg" /><img' in html and (built / "figures/fig-line.svg").is_file()
+    for kind, form in ("for-light", ""), ("for-dark", "-dark"):
+        narrow = f'<source media="(max-width: 600px)" srcset="../figures/fig-line-narrow{form}.svg" />'
+        assert f'<picture class="{kind}">{narrow}<img' in html
+        assert (built / f"figures/fig-line-narrow{form}.svg").is_file()
     assert '<meta name="description" content="Of 1 &lt; W_q." />' in html
     notebook = nbformat.read(built / "notebooks/middle.ipynb", 4)
     text = "\n".join(cell.source for cell in notebook.cells)
@@ -129,6 +133,79 @@ def test_a_page_hands_out_its_notebook_and_its_source_has_figures_for_phones_and
     assert any("image/svg+xml" in o.get("data", {}) for o in outputs)
     assert (built / "notebooks/middle.py").read_text() == (book / "notebooks/middle.py").read_text()
     assert not re.search("Edit this page|Launch|In the repository", html)  # the code has no address
+
+
+def test_a_variant_of_a_chapter_is_a_page_beside_it_that_nothing_else_lists(book):
+    built = book / "book/_build/html"
+    assert sorted(path.name for path in (built / "notebooks").glob("middle*.html")) == [
+        "middle-n-3.html",
+        "middle.html",
+    ]
+    for name, value in ("middle", 7), ("middle-n-3", 3):
+        assert re.search(rf"Table 1\.1 One n, \W+n = {value}\W+\.", words(book, name)) and "(1.1)" in page(book, name)
+        switch = re.search('<nav class="variants".*?</nav>', page(book, name))[0]
+        links = [f'<a href="middle-n-3.html"{" aria-current=#page#" * (value == 3)}>3</a>']
+        links += [f'<a href="middle.html"{" aria-current=#page#" * (value == 7)}>7</a>']
+        assert f"Choose <code>n</code> (number): {' '.join(links)}".replace("#", '"') in switch
+    assert "Take away" in words(book, "middle-n-3") and "It is in Fig. 1.1, Table 1.1" in words(book, "start")
+    variant = nbformat.read(built / "notebooks/middle-n-3.ipynb", 4)
+    assert variant.metadata.papermill.parameters == {"n": 3}
+    assert len({(built / f"figures/fig-line-narrow{end}.svg").read_text() for end in ("", "-n-3", "-dark")}) == 3
+    for image in re.findall(r'(?:src|srcset)="\.\./(_images/[^"]+|figures/[^"]+)"', page(book, "middle-n-3")):
+        assert (built / image).is_file()
+    assert "n-3" not in (built / "searchindex.js").read_text() and "middle-n" not in page(book, "start")
+
+
+def test_the_switch_between_variants_keeps_the_place(book, browser):
+    browser.get((book / "book/_build/html/notebooks/middle.html").as_uri())
+    top = "return document.getElementById('tab-one').getBoundingClientRect().top"
+    browser.execute_script("document.body.style.paddingBottom = '3000px'; scrollTo(0, 150)")
+    before = browser.execute_script(top)
+    browser.execute_script("document.querySelector('.variants a:not([aria-current])').click()")
+    assert browser.current_url.endswith("middle-n-3.html")
+    settled = "const done = arguments[0]; MathJax.startup.promise.then(() => setTimeout(done, 200))"
+    browser.execute_async_script(settled)
+    assert abs(browser.execute_script(top) - before) < 3 or browser.execute_script(
+        "return scrollY + innerHeight >= document.documentElement.scrollHeight - 1"
+    )
+    assert browser.execute_script("return sessionStorage.getItem('attngeo-place')") is None
+
+
+CARD = "const card = document.getElementById('attngeo-card'); return card.hidden ? '' : card.innerText"
+SETTLED = "const done = arguments[0]; MathJax.startup.promise.then(() => setTimeout(done, 500))"
+
+
+def card(browser, act):
+    """The text of the card after an act on the link ``at``."""
+    browser.execute_script(
+        f"const at = document.querySelectorAll('.bd-article a.internal')[arguments[0]]; {act[1]}", act[0]
+    )
+    browser.execute_async_script(SETTLED)
+    return " ".join(browser.execute_script(CARD).split())
+
+
+def test_a_link_shows_a_card_with_what_it_leads_to_on_focus_and_on_the_first_tap(book, browser):
+    """On another page the links of *Start* lead to a figure, a table, an equation and a proposition."""
+    tap = "at.dispatchEvent(new PointerEvent('pointerdown', {pointerType: 'touch', bubbles: true})); at.click()"
+    browser.get((book / "book/_build/html/notebooks/start.html").as_uri())
+    browser.execute_async_script(SETTLED)
+    browser.get_log("browser")
+    figure, table, equation, proposition = range(4)
+    assert card(browser, (figure, "at.focus()")).endswith("A line to 7.")
+    assert browser.execute_script(
+        "return [...document.querySelectorAll('#attngeo-card img')].map(i => i.naturalWidth > 0)"
+    )
+    assert (
+        card(browser, (figure, "at.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', bubbles: true}))")) == ""
+    )
+    assert card(browser, (table, "at.focus()")) == ""
+    assert card(browser, (proposition, tap)).startswith("Proposition 1.1") and "start.html" in browser.current_url
+    formulas = "return document.querySelectorAll('#attngeo-card mjx-container').length"
+    assert browser.execute_script(formulas) >= 1
+    assert card(browser, (equation, tap)).endswith("(1.1)") or browser.execute_script(formulas) == 1
+    assert not [e["message"] for e in browser.get_log("browser") if e["level"] in ("SEVERE", "WARNING")]
+    browser.execute_script(f"const at = document.querySelectorAll('.bd-article a.internal')[{equation}]; {tap}")
+    assert browser.current_url.endswith("middle.html#equation-eq-one")
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +252,7 @@ def test_a_page_alone_follows_the_parameters_and_works(again, browser, theme, gr
     assert "This page was run again with n = 7 instead of 1." in found["text"] and "A line to 7." in found["text"]
     assert "By Lemma 2.1, elsewhere, (1.1) and Fig. 1.1, not a table of the book, it is 0.5000." in found["text"]
     assert found["formulas"][0] == found["formulas"][1] >= 2 and not found["failed"]
-    assert found["stage"] == "7" and found["image"] == ["A line."] and not found["folded"]
+    assert found["stage"] == "7" and found["image"] == ["A line."] * 2 and not found["folded"]
     assert found["ground"] == ground and not found["loaded"]
     assert [e["message"] for e in browser.get_log("browser") if e["level"] in ("SEVERE", "WARNING")] == []
 

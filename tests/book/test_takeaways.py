@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from takeaways import PREVIEW, hand_out, link_preview
+from takeaways import PREVIEW, hand_out, in_dark_theme, link_preview
 
 from attngeo.files.provenance import repository
 
@@ -35,3 +35,13 @@ def test_a_link_to_a_page_shows_its_first_words_and_where_it_is_published_its_pi
     assert (f'"og:image" content="https://example.org/book/{PREVIEW}" />' in made) is bool(base)
     picture = (Path(__file__).parents[2] / "book" / PREVIEW).read_bytes()
     assert struct.unpack(">II", picture[16:24]) == (1200, 630)
+
+
+def test_the_dark_form_of_a_figure_turns_ink_and_ground_and_keeps_images_of_data():
+    image = '<image xlink:href="data:image/png;base64,iVBORw0K" clip-path="url(#abcdef)"/>'
+    figure = f'<svg width="9pt"><path style="fill: #ffffff"/><use style="stroke: #000000"/>{image}<path d="M 0"/></svg>'
+    dark = in_dark_theme(figure)
+    assert '<path style="fill: #131313"/><use style="stroke: #ececec"/>' in dark and image in dark
+    assert dark.startswith('<svg fill="#ececec" width="9pt">')  # of what has no colour, which is black
+    red, green, blue = (int(in_dark_theme("<svg>: #0072b2")[-6:][i : i + 2], 16) for i in (0, 2, 4))
+    assert blue > green > red  # blue stays blue
