@@ -153,7 +153,7 @@ for name, value in {"wide": about["d_model"], "deep": about["layers"], "seeds": 
 # ## What is added to the loss
 #
 # The symmetry score $s$ is 1 for a symmetric matrix, −1 for a skew-symmetric one ($M\T = -M$) and near zero for a
-# random one ([Two scores](two_scores.py)). A constraint is a function of $s$.
+# random one ([Two scores](two_scores_details.py)). A constraint is a function of $s$.
 #
 # ````{prf:definition} Eqs. S146 to S148 of the paper, with squared norms
 # :label: def-constraints

@@ -7,10 +7,16 @@
 # ---
 
 # %% [markdown]
-# # Details: Context and prediction
+# # Details: Early tokens serve as context more often because of where they stand
 #
-# Slips of the paper's formulas and further checks of the [chapter on context and prediction](context_and_prediction.py),
-# with its notation.
+# A decoder predicts each token from the tokens before it, which are called its *context*. The paper {cite}`saponati2025` assumes that
+# most tokens serve as context more often than they are predicted (Appendix S1.4.4), and it concludes that the columns of the [query-key
+# matrix](bilinear_form.py) $\Wqk$ grow more than the rows. [Page 7](directionality.py) says what follows from this page, which has the
+# proofs and the checks.
+#
+# **Whether a token serves as context more often depends only on where the token stands in the sequences on which a model is trained.
+# Correlations between tokens play no role. If the sequences are cut from a text at random positions, no token is favoured. And the columns
+# do not gain from either role, because each pair of tokens adds the same total to the rows and to the columns.**
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding of the toy Transformers, a multiple of n_heads; in [8, 256]
@@ -21,24 +27,12 @@ draws: int = 4000  # sequences of a simulation; in [100, 100000]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from livingpaper.display.page import show
-from livingpaper.claims.claim import Verdict, claim, compare, exact, monte_carlo
-from attngeo.gradients.token_counts import (
-    MarkovChain,
-    N_VOCAB,
-    count_tokens,
-    drifting_chain,
-    expected_counts,
-    mean_position,
-    simulation,
-    surplus,
-)
-from attngeo.gradients.objectives import Objective, attended_matrix, context_matrix, every_third
+from attngeo.bilinear.scores import symmetry_score
+from attngeo.gradients.objectives import TRAINED, Objective, attended_matrix, context_matrix, every_third
 from attngeo.gradients.rank_one import (
     Role,
     gradient_sum,
@@ -48,7 +42,21 @@ from attngeo.gradients.rank_one import (
     token_row,
     token_update,
 )
-from attngeo.gradients.toy_transformer import head_gradient
+from attngeo.gradients.token_counts import (
+    N_VOCAB,
+    Counts,
+    MarkovChain,
+    count_tokens,
+    drifting_chain,
+    expected_counts,
+    mean_position,
+    simulation,
+    surplus,
+)
+from attngeo.gradients.toy_transformer import head_gradient, sentence_gradient
+from chapters.context_and_prediction import TEXTS, painter, ratio_and_error, ratio_by_text
+from livingpaper.claims.claim import Verdict, claim, compare, exact, monte_carlo
+from livingpaper.display.page import glue, show
 
 AGREEMENT = 0.8  # probability with which two bits are equal
 DIFFERENT = 0.1  # relative error above which two formulas count as different
@@ -72,11 +80,78 @@ def chain_rule(joint: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     return result
 
 
+def independent_text(n_tokens: int, draws: int, seed: int) -> Counts:
+    """Counts in sequences of independent tokens whose marginals are those of the drifting chain."""
+    generator = torch.Generator().manual_seed(seed + 3)
+    marginals = drifting_chain(seed).marginals(n_tokens)
+    tokens = torch.stack([torch.multinomial(row, draws, True, generator=generator) for row in marginals], dim=1)
+    return count_tokens(tokens, context_matrix(Objective.AUTOREGRESSIVE, n_tokens), N_VOCAB)
+
+
+texts = dict(
+    zip(
+        TEXTS,
+        (
+            simulation(n_tokens, draws, seed).counts,
+            independent_text(n_tokens, draws, seed),
+            simulation(n_tokens, draws, seed, stationary=True).counts,
+        ),
+        strict=True,
+    )
+)
+
+# %% tags=["remove-input"]
+ratio_by_text(texts)
+
+# %% tags=["remove-cell"]
+(correlated, error), (independent, error_too), (anywhere, error_at_1) = map(ratio_and_error, texts.values())
+assert ((correlated - independent).abs() < 5 * (error**2 + error_too**2).sqrt()).all()  # of the same positions
+assert ((anywhere - 1).abs() < 5 * error_at_1).all()
+glue("vocab", N_VOCAB)
+
+# %% [markdown]
+# :::{admonition} How sure is this
+# The statements on this page are proven, and simulations of texts of {glue:text}`vocab` tokens agree with them. We did not count tokens
+# in a real corpus. The counts say how often a token plays a role, but not how much it contributes each time.
+# :::
+#
+# ## A token is predicted, or it serves as context
+#
+# ````{prf:definition} Def. S1.3 of the paper: three objectives as sets of pairs
+# :label: def-s1-3
+#
+# In a *pair* $(i, j)$ token $t_i$ is predicted, and token $t_j$ is *context*: part of what it is predicted from. Of a
+# sequence $t_1, \dots, t_N$ these are the pairs:
+#
+# - *autoregressive*: all with $j < i$;
+# - *bidirectional*: all with $j \ne i$;
+# - *masked*: all with $i$ masked and $j$ visible.
+#
+# $C_i = \{j : (i, j) \text{ is a pair}\}$ is the context of $i$, and $P_j = \{i : (i, j) \text{ is a pair}\}$ what $j$ helps
+# to predict. The loss is $-\sum_i \log p(t_i \mid \{t_j : j \in C_i\})$ over all $i$ that are predicted.
+# ````
+#
+# Each pair adds one matrix $\beta_{ij}\, x_i x_j^\top$ to the gradient of $\Wqk$: an outer product of two embeddings times a number ([the
+# gradient of $\Wqk$](implicit_gradient.py)). {numref}`fig-painter` adds up these matrices for *the dog met my old cat*. Press *Play*. In the
+# autoregressive sum, each pair occurs in one order only, and the [symmetry score](two_scores_details.py) $s$ ends far from 1. If you
+# choose *bidirectional* with coefficients that are equal in both orders, the sum has $s = 1$. With the *exact* coefficients of a small
+# Transformer with random weights, none of the sums is symmetric. [Another
+# page](symmetric_updates.py#in-untrained-models-two-tokens-do-not-help-each-other-equally) examines when the coefficients of both orders are
+# equal.
+
+# %% tags=["remove-cell"]
+assert all(
+    symmetry_score(sentence_gradient(objective, seed).w_qk[0]) < 0.99 for objective in Objective
+)  # "none of the sums is symmetric"
+
+# %% tags=["remove-input"]
+painter(seed)
+
 # %% [markdown]
 # ## The objectives
 #
-# {prf:ref}`def-s1-3` names sets of pairs. The check counts them, and takes the joint probability of a random process apart
-# into the factors of the autoregressive loss.
+# {prf:ref}`def-s1-3` describes each objective by a set of pairs. The check counts these pairs. It also splits the joint probability of a
+# random process into the factors of the autoregressive loss.
 
 
 # %%
@@ -123,13 +198,13 @@ def expected_loss(joint: Float[Tensor, "..."], modelled: Float[Tensor, "position
 # %% [markdown]
 # ## The product of two-sided conditionals
 #
-# The autoregressive loss of {prf:ref}`def-s1-3` is the negative logarithm of a factorisation of $\Pr[U]$ (Eq. S6 of the
-# paper). Equation S8 of the paper gives the bidirectional objective the same standing:
-# $\Pr[U] = \prod_i \Pr[t_i \mid \text{all other tokens}]$. This fails. For two fair bits that agree with probability
-# $q$ two of the four products are $q^2$ and two $(1 - q)^2$, which add up to 1 only for $q = 1/2$.
+# The autoregressive loss of {prf:ref}`def-s1-3` is the negative logarithm of a factorisation of $\Pr[U]$ (Eq. S6 of the paper).
+# Equation S8 of the paper treats the bidirectional objective in the same way:
+# $\Pr[U] = \prod_i \Pr[t_i \mid \text{all other tokens}]$. This equation is wrong. For two fair bits that agree with probability $q$,
+# two of the four products are $q^2$ and the other two are $(1 - q)^2$, and the four products add up to 1 only for $q = 1/2$.
 #
-# The product is known as the *pseudo-likelihood*. Nothing in the paper uses it again. As an objective it is sound: on
-# average each of its terms is smallest at the true conditional probability.
+# The product is known as the *pseudo-likelihood*. The paper does not use Equation S8 again. As an objective, the pseudo-likelihood is
+# sound, because on average each of its terms is smallest at the true conditional probability.
 
 
 # %%
@@ -142,8 +217,8 @@ def expected_loss(joint: Float[Tensor, "..."], modelled: Float[Tensor, "position
     place="Definition S1.3, Eq. S8",
     holds=r"""The product is the pseudo-likelihood of $U$. It equals $\Pr[U]$ when the tokens are independent; for correlated
     tokens it does not even sum to 1.""",
-    remark="""Nothing after it uses S8. The objective S9 stands without it: on average each of its terms is least at the true
-    conditional probability.""",
+    remark="""Nothing after Eq. S8 uses it. The objective S9 is sound without it, because on average each of its terms is smallest
+    at the true conditional probability.""",
 )
 def bidirectional_factorisation(n_tokens=4, n_vocab=2, seed=0):
     joint, (same, other) = random_joint(n_tokens, n_vocab, seed), (AGREEMENT / 2, (1 - AGREEMENT) / 2)
@@ -155,7 +230,9 @@ def bidirectional_factorisation(n_tokens=4, n_vocab=2, seed=0):
     yield exact(f"total mass, two bits that agree with probability {AGREEMENT:g}", mass, expected)
     yield compare("total mass of these two bits against 1", mass, "≠", 1, 1e-3)
     yield exact("total mass, independent bits", independent, 1)
-    words = "growth of the expected Eq. S9 when its conditionals are those of another joint, the least"
+    words = (
+        "smallest growth of the expected Eq. S9 if its conditionals are replaced by those of another joint distribution"
+    )
     yield compare(words, growth, ">", 0, 1e-6)
 
 
@@ -164,9 +241,9 @@ show(bidirectional_factorisation(seed=seed))
 # %% [markdown]
 # ## What a Transformer attends to
 #
-# What a position of a Transformer attends to is another set than $C_i$, named $A_i$. A causal position attends to itself
-# as well: it stands at $i$, predicts token $i + 1$, and $A_i = C_{i+1}$. In masked training the masked positions are
-# attended too, with the mask token's embedding in them. The sums of {prf:ref}`prop-2-2` run over attended positions.
+# A position of a Transformer attends to a set $A_i$ that differs from the context $C_i$. With a causal mask, position $i$ also attends
+# to itself, because it predicts token $i + 1$, so that $A_i = C_{i+1}$. In masked training, positions also attend to the masked positions,
+# which contain the embedding of the mask token. The sums of {prf:ref}`prop-2-2` run over the attended positions.
 
 
 # %%
@@ -197,12 +274,82 @@ def attended_is_not_conditioned(n_tokens=9):
 show(attended_is_not_conditioned(n_tokens=n_tokens))
 
 # %% [markdown]
+# ## In either role, a token adds the same total to rows and columns
+#
+# In either role, a token adds a matrix of rank 1. As context, the token adds multiples of its embedding to the rows. As a predicted
+# token, it adds multiples of its embedding to the columns.
+#
+# ````{prf:proposition} Prop. S1.7 of the paper: updates of rows and columns by one token
+# :label: prop-s1-7
+#
+# Let $\Delta W = \sum_i \sum_{j \in C_i} \beta_{ij}\, x_i x_j^\top$, and let the token $t^*$ stand at one position,
+# with embedding $x_*$. The terms in which it is *context* add up to
+#
+# $$
+# \Delta W \big|_{t_j = t^*} = u\, x_*^\top, \qquad u = \sum_{i \in P_*} \beta_{i*}\, x_i ,
+# $$ (eq-s1-7-context)
+#
+# so that column $k$ changes by $[x_*]_k\, u$ and row $m$ by $[u]_m\, x_*^\top$. The terms in which it is *predicted*
+# add up to
+#
+# $$
+# \Delta W \big|_{t_i = t^*} = x_*\, w^\top, \qquad w = \sum_{j \in C_*} \beta_{*j}\, x_j ,
+# $$ (eq-s1-7-prediction)
+#
+# so that column $k$ changes by $[w]_k\, x_*$ and row $m$ by $[x_*]_m\, w^\top$.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# Group the double sum by $j$, or by $i$:
+#
+# $$
+# \Delta W = \sum_j \Bigl( \sum_{i \in P_j} \beta_{ij}\, x_i \Bigr) x_j^\top = \sum_i x_i \Bigl( \sum_{j \in C_i} \beta_{ij}\, x_j \Bigr)^{\!\top} .
+# $$
+#
+# The term $j = *$ of the first form is {eq}`eq-s1-7-context`, the term $i = *$ of the second is
+# {eq}`eq-s1-7-prediction`. Entry $(m, k)$ of an outer product $a b^\top$ is $[a]_m [b]_k$: its column $k$ is
+# $[b]_k\, a$, its row $m$ is $[a]_m\, b^\top$.
+# ```
+# ````
+
+
+# %%
+@claim(
+    "S1.7",
+    "Eqs. S42, S45-S48, S52",
+    "rows and columns that one token adds",
+    Verdict.HOLDS,
+    remark=r"""In Eqs. S42 and S43, $\beta_{ij}$ should be $\beta_{it^*}$. The list before the proposition exchanges rows and columns
+    in the case that $t^*$ is predicted.""",
+)
+def token_contributions(d=24, n_tokens=8, seed=0):
+    for objective in TRAINED:
+        beta, x, w_qk = head_gradient(d, n_tokens, seed, objective=objective)
+        terms, case = rank_one_terms(beta, x), range(d)  # terms: (N, N, d, d)
+        for role, parts in ((Role.CONTEXT, terms.sum(0)), (Role.PREDICTION, terms.sum(1))):  # by j, by i
+            ats = [(beta, x, position, role) for position in range(n_tokens)]
+            columns = torch.stack([torch.stack([token_column(*at, k) for k in case], dim=1) for at in ats])
+            rows = torch.stack([torch.stack([token_row(*at, m) for m in case]) for at in ats])
+            words = f"{role.value}, {objective}"
+            error = relative_error(sum(token_update(*at) for at in ats), w_qk)
+            yield exact(f"relative error of the sum over tokens, {words}", error)
+            yield exact(f"largest difference in a column, {words}", (columns - parts).abs().max())
+            yield exact(f"largest difference in a row, {words}", (rows - parts).abs().max())
+
+
+show(token_contributions(d=d, n_tokens=n_tokens, seed=seed))
+
+# %% [markdown]
+# Can a token contribute more to the columns as context than as a predicted token? It cannot. Every term is both the context part of one
+# token and the prediction part of another token, and in every matrix the squared norms of the columns have the same sum as the squared
+# norms of the rows. Only the distribution of this total over single rows and columns can differ.
+#
 # ## The parts of one token
 #
-# By {prf:ref}`prop-s1-7` a token adds a matrix of rank 1 in either role; {numref}`fig-painter` paints it. The paper
-# gives the formulas several times, not always in the same form. Eqs. 11 and 12 carry wrong indices, and the latter the
-# label of the other case. Eqs. S43 and S49 print a row as a column, S44 and S51 label a column as a row. Eq. S50 is
-# transposed. The lines that follow from S50 are right.
+# The paper gives the formulas of {prf:ref}`prop-s1-7` several times, and some versions contain misprints. Equations 11 and 12 have wrong
+# indices, and Equation 12 has the label of the other case. Equations S43 and S49 print a row as a column, and Equations S44 and S51
+# label a column as a row. Equation S50 is transposed, but the lines that follow from it are correct.
 
 
 # %%
@@ -280,9 +427,9 @@ def rows_and_columns_exchanged(d=24, n_tokens=8, seed=0):
 show(rows_and_columns_exchanged(d=d, n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
-# After Eq. 12 the paper says that a context token raises the dimension of the column space in proportion to the tokens it
-# predicts. Its contribution $u\, x_*^\top$ has rank 1, however many terms $u$ has: one direction on the column side, one
-# on the row side.
+# After Eq. 12, the paper states that a context token raises the dimension of the column space in proportion to the tokens that it helps to
+# predict. However, the contribution $u\, x_*^\top$ has rank 1, no matter how many terms $u$ has: one direction in the column space and one
+# in the row space.
 
 
 # %%
@@ -314,8 +461,8 @@ def dimension_of_contribution(d=24, n_tokens=10, seed=0):
 show(dimension_of_contribution(d=d, n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
-# The proof ends with the equivalence of a token's columns in one role and its rows in the other. The formulas have the same
-# form; the matrices are transposes of each other if $\beta_{j*} = \beta_{*j}$ for all $j$.
+# The proof ends with the statement that the columns of a token in one role are equivalent to its rows in the other role. The two formulas
+# have the same form. The two matrices are transposes of each other if $\beta_{j*} = \beta_{*j}$ for all $j$.
 
 
 # %%
@@ -329,7 +476,7 @@ show(dimension_of_contribution(d=d, n_tokens=n_tokens, seed=seed))
     of each row (column) when $t^*$ is used to predict a set of tokens."
     """,
     place="Proof of Proposition S1.7, after Eq. S52",
-    holds=r"""The formulas have the same form. The updates are each other's transpose if $\beta_{jt^*} = \beta_{t^*j}$ for all
+    holds=r"""The formulas have the same form. The updates are transposes of each other if $\beta_{jt^*} = \beta_{t^*j}$ for all
     $j$, which is an assumption.""",
     missing=(r"$\beta_{jt^*} = \beta_{t^*j}$",),
 )
@@ -345,10 +492,89 @@ def roles_exchanged(d=24, n_tokens=8, seed=0):
 show(roles_exchanged(d=d, n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
-# ## Counts in both other objectives
+# ## Read from left to right, early tokens serve as context more often
 #
-# In bidirectional training both counts are $N - 1$ times the occurrences of the token, in every sequence. In masked training
-# the two expectations agree.
+# ````{prf:proposition} Prop. S1.10 of the paper: expected numbers of partners
+# :label: prop-s1-10
+#
+# Let $\mu_c(t)$ be the number of pairs of a random sequence in which token $t$ is context, and $\mu_p(t)$ the number of
+# those in which it is predicted. Let $\pi_k = \Pr[t_k = t]$.
+#
+# - *Autoregressive*: $\mathrm{E}\mu_c = \sum_{k=1}^N (N - k)\, \pi_k$ and
+#   $\mathrm{E}\mu_p = \sum_{k=1}^N (k - 1)\, \pi_k$.
+# - *Bidirectional*: $\mu_c = \mu_p = (N - 1) \cdot$ (occurrences of $t$), in every sequence.
+# - *Masked*, if every position is masked with the same probability $p$, independently of the tokens and of the other
+#   positions: $\mathrm{E}\mu_c = \mathrm{E}\mu_p = p\, (1 - p) (N - 1) \sum_k \pi_k$.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# *Autoregressive.* An occurrence at position $k$ is context for the $N - k$ later positions and is predicted from the
+# $k - 1$ earlier ones: $\mu_c = \sum_k (N - k)\, 1\{t_k = t\}$ and $\mu_p = \sum_k (k - 1)\, 1\{t_k = t\}$. Take
+# expectations.
+#
+# *Bidirectional.* Every occurrence is paired with the $N - 1$ other positions in either role.
+#
+# *Masked.* With $m_k = 1$ for a masked position, $\mu_c = \sum_k 1\{t_k = t\} (1 - m_k) \sum_{k' \ne k} m_{k'}$, and
+# $\mu_p$ has $m_k$ and $1 - m_{k'}$ instead. The masks do not depend on the tokens, so that the expectation of each
+# product factorises, and $\mathrm{E}[(1 - m_k)\, m_{k'}] = p (1 - p)$ for $k \ne k'$.
+#
+# For equality alone, independent masks are not needed:
+# $\mathrm{E}[(1 - m_k) m_{k'}] - \mathrm{E}[m_k (1 - m_{k'})] = \mathrm{E}\, m_{k'} - \mathrm{E}\, m_k$, which is 0 for
+# equal mask rates. A fixed number of masks per sequence will do.
+# ```
+# ````
+#
+# So if all positions are masked equally often, only the autoregressive objective can favour a role. For this objective, the mean
+# position of a token decides.
+#
+# ````{prf:corollary} to Prop. S1.10 of the paper: the ratio is the mean position
+# :label: prop-s1-10-position
+#
+# Let $\bar k = \sum_k k\, \pi_k / \sum_k \pi_k$ be the mean position of $t$. For the autoregressive objective
+#
+# $$
+# \frac{\mathrm{E} \mu_c}{\mathrm{E} \mu_p} = \frac{N - \bar k}{\bar k - 1} ,
+# $$ (eq-s1-10-position)
+#
+# which exceeds 1 exactly if $t$ stands before the middle, $\bar k < (N + 1) / 2$. Over the vocabulary the counts
+# balance: $\sum_t \mathrm{E}\mu_c(t) = \sum_t \mathrm{E}\mu_p(t) = N (N - 1) / 2$.
+# ````
+#
+# ````{dropdown} Proof
+# ```{prf:proof}
+# Divide numerator and denominator by $\sum_k \pi_k$. The ratio decreases in $\bar k$ and is 1 at
+# $N - \bar k = \bar k - 1$. Summed over the vocabulary $\sum_t \pi_k(t) = 1$ for every $k$, and
+# $\sum_k (N - k) = \sum_k (k - 1) = N (N - 1) / 2$.
+# ```
+# ````
+
+
+# %%
+@claim("S1.10", "Eqs. S68, S72, S76", "the autoregressive ratio", Verdict.HOLDS)
+def autoregressive_ratio(n_tokens=12, draws=4000, seed=0):
+    counts, marginals = simulation(n_tokens, draws, seed).counts, drifting_chain(seed).marginals(n_tokens)
+    expected, k = expected_counts(Objective.AUTOREGRESSIVE, marginals), mean_position(marginals)
+    for t in (0, N_VOCAB - 1):
+        ratio = expected.context[t] / expected.predicted[t]
+        balance = counts.context[:, t] - ratio * counts.predicted[:, t]  # mean 0 if the ratio is right
+        yield monte_carlo(rf"$\mu_c$, token {t}", counts.context[:, t], expected.context[t])
+        yield monte_carlo(rf"$\mu_p$, token {t}", counts.predicted[:, t], expected.predicted[t])
+        yield monte_carlo(rf"$\mu_c - R \mu_p$, $R$ = {ratio:.3f} by Eq. S68, token {t}", balance, 0)
+        words = rf"$R$ against $(N - \bar k)/(\bar k - 1)$, mean position $\bar k$ = {k[t]:.2f}"
+        yield exact(words, ratio, (n_tokens - k[t]) / (k[t] - 1), paper="")
+    n_pairs = n_tokens * (n_tokens - 1) / 2
+    yield exact(r"$\mu_c$ summed over the vocabulary", expected.context.sum(), n_pairs, paper="")
+    yield exact(r"$\mu_p$ summed over the vocabulary", expected.predicted.sum(), n_pairs, paper="")
+
+
+show(autoregressive_ratio(n_tokens=n_tokens, draws=draws, seed=seed))
+
+# %% [markdown]
+# ## Counts in the other two objectives
+#
+# In bidirectional training, both counts are $N - 1$ times the number of occurrences of the token, in every sequence. In masked training,
+# the two expected counts agree.
 
 
 # %%
@@ -374,9 +600,9 @@ show(bidirectional_ratio(n_tokens=n_tokens, seed=seed))
     "Eqs. S77, S78, S81",
     "the masked ratio",
     Verdict.HOLDS,
-    remark="""The proof assumes one mask rate for all positions and all tokens. That is enough: the masks of two positions may
-    depend on each other. Tokens such as [CLS] and [SEP] do not meet the assumption, as they are context and never
-    predicted. S79 lacks the expectation of the inner sum in its third line.""",
+    remark="""The proof assumes the same mask rate for all positions and all tokens. This assumption is enough, because the masks of two
+    positions may depend on each other. Tokens such as [CLS] and [SEP] do not meet the assumption, because they serve as context and
+    are never predicted. The third line of Eq. S79 lacks the expectation of the inner sum.""",
 )
 def masked_ratio(n_tokens=12, mask_rate=0.15, draws=4000, seed=0):
     s = simulation(n_tokens, draws, seed, Objective.MASKED, mask_rate)
@@ -388,7 +614,8 @@ def masked_ratio(n_tokens=12, mask_rate=0.15, draws=4000, seed=0):
 show(masked_ratio(mask_rate=mask_rate, n_tokens=n_tokens, draws=draws, seed=seed))
 
 # %% [markdown]
-# The expected counts of the paper's Eqs. S79 and S80 carry a factor $N$ too many, which cancels in the ratio. The check goes through all sequences and all masks of a short text.
+# The expected counts in Equations S79 and S80 of the paper have a factor of $N$ too many, which cancels in the ratio. The check enumerates
+# all sequences and all masks of a short text.
 
 
 # %%
@@ -423,8 +650,8 @@ show(masked_expectation(mask_rate=mask_rate, seed=seed))
 # %% [markdown]
 # ## The sums of the proof
 #
-# In S73 the sum over predicted positions stops at $N - 1$; in S74, S75, S83 and S84 positions start at 0. With the
-# right limits S83 and S84 have the values that the paper states.
+# In Equation S73, the sum over predicted positions stops at $N - 1$. In Equations S74, S75, S83 and S84, the positions start at 0. With
+# the correct limits, Equations S83 and S84 have the values that the paper states.
 
 
 # %%
@@ -459,14 +686,59 @@ def limits_of_sums(n_tokens=12, draws=200, seed=0):
 show(limits_of_sums(n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
-# S86 has a limit $T$ for $N$ and a $t$ for $t^*$, and its factors for earlier positions add up to 1. What is left is the law
-# of total probability, which says nothing about a particular process.
+# Equation S86 has $T$ instead of $N$ as its limit and $t$ instead of $t^*$, and its factors for earlier positions add up to 1. What
+# remains is the law of total probability, which says nothing about a particular process.
 #
-# ## Order, and the sign
+# ## Correlations matter only through positions
 #
-# The text around Eqs. S82 to S87 of the paper expects a ratio above 1 for tokens that are likely to precede others.
-# Always standing before certain other tokens does not help a token: in a stationary cycle every token precedes the next
-# one, and all ratios are 1.
+# The paper explains the ratio by correlations between tokens (around its Equations S82 to S87). By {prf:ref}`prop-s1-10`, however, the
+# ratio depends only on the marginals $\Pr[t_k = t]$, which say how likely token $t$ is at position $k$. {numref}`fig-ratio-by-text`
+# separates the two. The first text is a Markov chain and the second text consists of independent tokens. Both have the same marginals,
+# which change along the sequence. The third text is the chain with the same marginal at every position.
+
+
+# %%
+@claim(
+    "S1.10",
+    "Eqs. S82-S84 (independence)",
+    "what the ratio depends on",
+    Verdict.HOLDS,
+    printed="""The ratio "is influenced by the statistical correlations between tokens in the dataset"; if tokens are
+    independent and identically distributed, "[u]nder these assumptions, there is no difference between autoregressive and
+    bidirectional training".""",
+    place="Section S1.4.3, before Proposition S1.10 and after Eq. S84",
+    holds=r"""The ratio depends only on the marginals $\Pr[t_k = t^*]$ at the positions, so correlations matter only as far as they
+    change these marginals. The ratio is 1 for every stationary process, no matter how correlated it is, and it differs from 1 for
+    independent tokens whose marginals change along the sequence.""",
+    remark="""The proposition itself contains only the marginals and is correct. For a ratio of 1, it is enough that the tokens are
+    identically distributed. They need not be independent.""",
+)
+def correlation_is_irrelevant(n_tokens=12, draws=4000, seed=0):
+    stationary = simulation(n_tokens, draws, seed, stationary=True)
+    start = stationary.chain.start[TOKEN]  # its marginal at every position
+    twice = (stationary.tokens[:, :2] == TOKEN).all(-1).double()
+    words = r"$\Pr[t_1 = t_2 = t]$ against the product of marginals"
+    yield monte_carlo(words, twice, start**2, "≠", paper="")
+    words = r"$\mu_c - \mu_p$, correlated and stationary"
+    yield monte_carlo(words, surplus(stationary.counts, TOKEN), 0, paper="")
+    drift = surplus(independent_text(n_tokens, draws, seed), TOKEN)
+    words = r"$\mu_c - \mu_p$, independent, marginals that drift"
+    yield monte_carlo(words, drift, 0, "≠", paper="")
+    marginals = drifting_chain(seed).marginals(n_tokens)
+    expected = surplus(expected_counts(Objective.AUTOREGRESSIVE, marginals), TOKEN)
+    words = r"$\mu_c - \mu_p$, independent, same marginals as the chain"
+    yield monte_carlo(words, drift, expected)
+
+
+show(correlation_is_irrelevant(n_tokens=n_tokens, draws=draws, seed=seed), unfolded=True)
+
+# %% [markdown]
+# So a token gains if it stands early *in the sequence on which the model is trained*.
+#
+# ## Order relative to other tokens is not enough
+#
+# The text around Equations S82 to S87 of the paper expects a ratio above 1 for tokens that are likely to precede other tokens. To stand
+# before certain other tokens does not help a token. In a stationary cycle, every token precedes the next one, and all ratios are 1.
 
 
 # %%
@@ -477,7 +749,7 @@ def cycle() -> MarkovChain:
 
 
 def opening(returns: bool) -> MarkovChain:
-    """A token opens every block; after it all are equally likely, or all others."""
+    """A token opens every sequence; after it all tokens are equally likely, or all others."""
     first = torch.nn.functional.one_hot(torch.tensor(TOKEN), N_VOCAB).double()
     rows = torch.full((N_VOCAB,), 1 / N_VOCAB, dtype=torch.float64) if returns else (1 - first) / (N_VOCAB - 1)
     return MarkovChain(first, rows.expand(N_VOCAB, -1))
@@ -493,17 +765,17 @@ def opening(returns: bool) -> MarkovChain:
     at the beginning of sentences and specific pieces of text, this ratio is likely to be higher than 1."
     """,
     place="Section S1.4.3, after Eq. S87",
-    holds="""It is above 1 exactly when the mean position of $t^*$ in the block lies before the middle. Order relative to
-    other tokens matters only where blocks begin at a fixed place of the text.""",
+    holds="""The ratio is above 1 if and only if the mean position of $t^*$ in the sequences lies before the middle. The order
+    relative to other tokens matters only if the sequences begin at a fixed place of the text.""",
     missing=("fixed place",),
 )
 def preceding_is_not_enough(n_tokens=12):
     anywhere = expected_counts(Objective.AUTOREGRESSIVE, cycle().marginals(n_tokens))
     marginals = opening(returns=False).marginals(n_tokens)
     opens = expected_counts(Objective.AUTOREGRESSIVE, marginals)
-    words = "largest |ratio − 1|, every token always before the next, blocks cut anywhere"
+    words = "largest |ratio − 1|, every token always precedes the next, sequences cut anywhere"
     yield exact(words, (anywhere.ratio - 1).abs().max(), paper="> 0")
-    yield exact("mean position of a token that opens every block", mean_position(marginals)[TOKEN], 1)
+    yield exact("mean position of a token that opens every sequence", mean_position(marginals)[TOKEN], 1)
     yield exact(r"$\mu_p$ of that token", opens.predicted[TOKEN])
     yield exact(r"$\mu_c$ of that token", opens.context[TOKEN], n_tokens - 1)
 
@@ -511,10 +783,11 @@ def preceding_is_not_enough(n_tokens=12):
 show(preceding_is_not_enough(n_tokens=n_tokens))
 
 # %% [markdown]
-# The proof of Theorem S1.12 of the paper starts from a ratio above 1 for most tokens (S96) and concludes that *fewer*
-# tokens are predicted by $t^*$ than predict it. It is the other way round. That the ratio exceeds 1 for most tokens is an
-# assumption about the corpus. By the balance in {prf:ref}`prop-s1-10-position`, what some tokens gain others lose. A
-# process in which a single token opens every block has a ratio above 1 for that token alone.
+# The proof of Theorem S1.12 of the paper starts from a ratio above 1 for most tokens (S96) and concludes that *fewer* tokens are
+# predicted by $t^*$ than predict it. The opposite is true: a ratio above 1 means that $t^*$ helps to predict *more* tokens than help to
+# predict it. That the ratio exceeds 1 for most tokens is an assumption about the corpus. Since both counts have the same sum over the
+# vocabulary ({prf:ref}`prop-s1-10-position`), some tokens gain only what other tokens lose. If a single token opens every sequence, the
+# ratio exceeds 1 for this token alone.
 
 
 # %%
@@ -526,8 +799,8 @@ show(preceding_is_not_enough(n_tokens=n_tokens))
     printed=r"""From a ratio above 1 "for most $t^* \in \mathcal{V}$": "the average number of tokens that are predicted by $t^*$
     is smaller than the average number of tokens that predict it".""",
     place="Proof of Theorem S1.12, after Eq. S96",
-    holds="""It is larger. That the ratio exceeds 1 for *most* tokens is an assumption about the corpus, not a consequence of
-    S1.10: both counts have the same sum over the vocabulary.""",
+    holds="""It is larger. That the ratio exceeds 1 for *most* tokens is an assumption about the corpus and does not follow from
+    S1.10, because both counts have the same sum over the vocabulary.""",
 )
 def sign_of_the_ratio(n_tokens=12, draws=4000, seed=0):
     s = simulation(n_tokens, draws, seed)
@@ -535,10 +808,19 @@ def sign_of_the_ratio(n_tokens=12, draws=4000, seed=0):
     t = int(ratio.argmax())
     one_opens = expected_counts(Objective.AUTOREGRESSIVE, opening(returns=True).marginals(n_tokens))
     yield compare(rf"$\mu_c / \mu_p$, token {t}", ratio[t], ">", 1, 0.05)
-    words = f"tokens predicted by token {t} less tokens that predict it"
+    words = f"tokens predicted by token {t}, minus tokens that predict it"
     yield monte_carlo(words, surplus(s.counts, t), 0, ">", paper="< 0")
-    words = f"tokens of {N_VOCAB} with a ratio above 1, one token opens every block"
+    words = f"tokens of {N_VOCAB} with a ratio above 1, one token opens every sequence"
     yield exact(words, (one_opens.ratio > 1).sum(), 1, 0)
 
 
 show(sign_of_the_ratio(n_tokens=n_tokens, draws=draws, seed=seed))
+
+# %% [markdown]
+# ## What it means for you
+#
+# - Check how the sequences of your training data are cut. If they are cut at uniformly random positions, every token serves as context
+#   as often as it is predicted.
+# - Do not expect that most tokens of a corpus serve as context more often than they are predicted, because some tokens gain only what
+#   others lose.
+# - Do not infer long columns from such counts ([column dominance](column_dominance_details.py)).

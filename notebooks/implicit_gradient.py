@@ -406,7 +406,7 @@ show(update_is_not_proportional(d=d_wide, draws=draws, seed=seed))
 # paper, the cosine is {glue:text}`square-cos`. The narrower the heads are, the further a step points from the gradient.
 #
 # A step also loses part of the symmetry of the gradient. If the gradient is perfectly symmetric and has a small trace, the step in a
-# head of BERT-base has a [symmetry score](two_scores.py) of only about {glue:text}`bert-s`. There is an exception: if $\Wq = \Wk$, as
+# head of BERT-base has a [symmetry score](two_scores_details.py) of only about {glue:text}`bert-s`. There is an exception: if $\Wq = \Wk$, as
 # in the symmetric initialisation of Section 4.2 of the paper, a symmetric $G$ gives a symmetric step.
 #
 # The next page covers models with [biases, rotary positions or shared

@@ -130,7 +130,7 @@ Markdown(
             "The paper's Theorem 2.3, on why columns dominate in decoders, does not follow as printed.",
             badge(theorems[1].value),
             "The chapter has conditions under which columns do dominate, which the paper does not state.",
-            "column_dominance.py",
+            "column_dominance_details.py",
         ),
         Sentence(
             "Do not rely on a symmetric start.",
@@ -169,7 +169,7 @@ Markdown(f"````{{dropdown}} {to_cite}\n```bibtex\n{bibtex}\n\n{book}\n```\n{cita
 #   `attngeo score MODEL -o x.json`, where MODEL is a Hub id or a folder. Paste what `x.json` holds into the figure above:
 #   nothing is uploaded.
 # - **Ten minutes:** the figures of [](pretrained_survey.py) and [](positions.py).
-# - **A student:** the chapters in their order, from [](two_scores.py) on; symbols are in [](../notation.md), and
+# - **A student:** the chapters in their order, from [](two_scores_details.py) on; symbols are in [](../notation.md), and
 #   [the animations](../references.md#the-animations-of-the-papers-web-page) of the paper's web page can be played.
 # - **An author of the paper:** the [errata](errata.py) by consequence, [all judgements](status.py), the
-#   [printed scores](printed_scores.py) row by row.
+#   [printed scores](printed_scores_details.py) row by row.

@@ -148,7 +148,7 @@ table(
 # %% [markdown]
 # With rotary positions, the order of encoders and decoders is reversed. In our first setting, the decoders score
 # {glue:text}`s-rotary-decoder` and the encoders score {glue:text}`s-rotary`. So in these models the type of positional encoding
-# determines whether encoders or decoders are more symmetric. The same is true of the [directionality score $d$](two_scores.py), which
+# determines whether encoders or decoders are more symmetric. The same is true of the [directionality score $d$](two_scores_details.py), which
 # no plan judges. In the {glue:text}`d-plans` experiments on characters with a table, $d$ of encoders minus $d$ of decoders is
 # {glue:text}`d-table`, and the paper reports the same sign. With rotary positions the differences are {glue:text}`d-rotary`, and
 # {glue:text}`d-rotary-told` of these {glue:text}`d-plans` intervals exclude 0.

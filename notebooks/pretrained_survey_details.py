@@ -88,7 +88,7 @@ glue("n-models", layers["model"].nunique())
 # We take one encoder and one decoder at random. The AUC (area under the ROC curve) is the probability that the encoder has the
 # higher score. It is 1 if the score separates the two groups completely and 0.5 if the score says nothing about them.
 # {numref}`fig-separations` shows the AUC of the symmetry score $s$ and of the directionality score $d$, for the released models that
-# count as evidence. [Directionality](two_scores.py) is negative if columns dominate.
+# count as evidence. [Directionality](two_scores_details.py) is negative if columns dominate.
 
 # %% tags=["remove-input"]
 figures.separations(areas)
@@ -269,7 +269,7 @@ for name, value in {
 #
 # The second claim of the paper is that decoders are more directional than encoders. Among the released language models, the decoder
 # has the lower $d$ in {glue:text}`pairs-d` of the pairs. However, the released numbers do not follow Def. 3.2 of the paper. Where we
-# read the weights ourselves, they follow [the formula of Table S3](printed_scores.py). Among the families that we read, the decoder
+# read the weights ourselves, they follow [the formula of Table S3](printed_scores_details.py). Among the families that we read, the decoder
 # has the lower $d$ in {glue:text}`share-d-tables` of the pairs with that formula and in {glue:text}`share-d` with Def. 3.2, and
 # there are too few families to tell either share from chance.
 

@@ -198,7 +198,7 @@ show(agreement_at_random_weights(d, n_tokens, n_models, seed), unfolded=True)
 # tokens serve as context more often than they are predicted. The conclusion does not follow. If all tokens of a sequence are
 # different and the coefficients are independent and identically distributed, rows and columns have the same distribution of norms
 # ({prf:ref}`prop-s1-12-law`). In trained decoders, columns may still dominate for reasons that the theorem does not capture. The page [Column
-# dominance](column_dominance.py) gives conditions under which columns do dominate.
+# dominance](column_dominance_details.py) gives conditions under which columns do dominate.
 #
 # ## What it means for you
 #

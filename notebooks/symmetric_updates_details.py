@@ -16,7 +16,7 @@
 # Throughout, the update of a sequence is a sum over pairs of positions, $\Delta W = \sum_{ij} \beta_{ij}\, x_i x_j^\top$. The vector
 # $x_i$, of width $d$, is the embedding at position $i$, and the coefficient $\beta_{ij}$ says how much token $j$ helps to predict
 # token $i$. In a real Transformer, $x_i$ is the embedding at the position that asks ({prf:ref}`prop-2-2`), and a step of training
-# changes $W_q$ and $W_k$ rather than their product ({prf:ref}`rem-s1-6`). The [symmetry score](two_scores.py) $s$ is 1 for a
+# changes $W_q$ and $W_k$ rather than their product ({prf:ref}`rem-s1-6`). The [symmetry score](two_scores_details.py) $s$ is 1 for a
 # symmetric matrix, −1 for a skew-symmetric matrix and close to 0 for a random matrix.
 
 # %% tags=["parameters", "remove-input"]

@@ -88,7 +88,7 @@ released_over_steps()
 # entries are random. The *directionality score* $d$ is negative if a few columns of the matrix have much larger norms than
 # the other columns, and positive if a few rows have much larger norms than the other rows. We say that *columns dominate* if
 # $d$ is negative and that *rows dominate* if $d$ is positive. A model is more directional, in the paper's sense, if its
-# directionality score is more negative. The chapter [Two scores](two_scores.py) explains both scores. For each model, we
+# directionality score is more negative. The chapter [Two scores](two_scores_details.py) explains both scores. For each model, we
 # report the median of each score over the layers.
 #
 # **The authors' models.** The authors released the scores of {glue:text}`n-released` pairs of models. The two models of a

@@ -501,7 +501,7 @@ for name, value in {
 
 # %% [markdown]
 # The paper says that both scores are zero at initialisation. Symmetry is, to within that of
-# [random matrices](two_scores.py#random-matrices).
+# [random matrices](two_scores_details.py#random-matrices).
 
 
 # %%
@@ -513,7 +513,7 @@ for name, value in {
     printed="""\"At initialization, the symmetry and directionality score of the matrix $W_{qk}$ at any layer is zero".""",
     place="Section 4.1, first paragraph",
     remark=r"""So it is of symmetry, to within that of a random matrix: 1/width on average, with a spread of about
-    $\sqrt{2}$/width. Of directionality see [two scores](two_scores.py#random-matrices).""",
+    $\sqrt{2}$/width. Of directionality see [two scores](two_scores_details.py#random-matrices).""",
 )
 def recorded_starts():
     # runs of one seed and size start alike, and count once
@@ -574,7 +574,7 @@ for letter, cases in outcomes.items():
 #
 # What a difference in directionality is depends on the formula: Def. 3.2 of the paper sums norms above a threshold, the
 # released code their excess over it, and Table S3 the excess of their logarithms ([The printed
-# scores](printed_scores.py)).
+# scores](printed_scores_details.py)).
 
 # %% tags=["remove-input"]
 table(

@@ -7,11 +7,16 @@
 # ---
 
 # %% [markdown]
-# # Details: Two scores
+# # Details: The two scores
 #
-# Proofs and their slips, laws of random matrices and further checks of the [chapter on the two scores](two_scores.py).
+# This page has the definitions, proofs and checks behind the symmetry score, which [page 1](bilinear_form.py) introduces, and behind
+# the directionality score, whose sign [page 7](directionality.py) examines. We correct several misprints in the paper
+# {cite}`saponati2025`: the symmetry score has a factor of 2 too many, and the scores of random matrices are not those that the
+# paper states.
 
 # %% tags=["parameters"]
+gamma: float = 2.0  # threshold of directionality in the figures, in standard deviations; in [0, 4]
+n_strong: int = 768  # rows of the matrices with one strong column; in [128, 2048]
 draws: int = 400  # random matrices of each size; in [20, 10000]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
@@ -20,17 +25,35 @@ import math
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Float
 from scipy.stats import binom, chi, halfnorm, norm
 from torch import Tensor
 
+from attngeo.bilinear.null_laws import laws_of_shape
+from attngeo.bilinear.random_matrices import directionality_sd, sample_dense, sample_forms, symmetry_mean, symmetry_sd
+from attngeo.bilinear.scores import (
+    GAMMA,
+    Convention,
+    Scores,
+    directionality_of,
+    directionality_score,
+    score,
+    score_batch,
+    symmetry_score,
+)
+from attngeo.experiments.runs.numbers_in_words import as_score
+from attngeo.plot.typeset import typeset
+from chapters.two_scores.build_a_matrix import build_a_matrix
+from chapters.two_scores.figures import FORMULAS, one_strong_column, scores_by_factor
 from chapters.two_scores.laws import (
     first_positive_limit,
     head_directionality_sd,
     influence,
     mean_square,
     negative_symmetry_share,
+    norms_with_strong_column,
     outlying_norm,
     positive_share,
     rows_behind_one_column,
@@ -39,16 +62,11 @@ from chapters.two_scores.laws import (
     threshold,
     uneven_matrices,
 )
-from livingpaper.display.page import glue, show
-from attngeo.bilinear.random_matrices import directionality_sd, sample_dense, sample_forms, symmetry_mean, symmetry_sd
-from attngeo.bilinear.scores import GAMMA, Convention, Scores, directionality_score, score, score_batch, symmetry_score
 from livingpaper.claims.claim import Verdict, claim, compare, exact, monte_carlo
+from livingpaper.display.page import glue, show, table
 
 BOUND = 1.0  # of |Tr(MM)| over ||M||^2
 LOST_HALVES = 4.0  # the sums of Eq. S133 over the norms that they are printed for
-glue("a", rows_behind_one_column()[1], ".3f")
-glue("n-positive", first_positive_limit())
-glue("positive-256", 100 * positive_share(256), ".0f")
 
 
 @cache
@@ -61,6 +79,90 @@ def parts(m: Float[Tensor, "*draws n n"]) -> tuple[Float[Tensor, "*draws n n"], 
     """Symmetric and skew-symmetric part (Eq. 16)."""
     return (m + m.mT) / 2, (m - m.mT) / 2
 
+
+glue("a", rows_behind_one_column()[1], ".3f")
+glue("n-positive", first_positive_limit())
+glue("positive-256", 100 * positive_share(256), ".0f")
+glue("gamma", gamma, "g")
+glue("layer-sd", directionality_sd(768, gamma), ".2f")
+glue("head-sd", head_directionality_sd(768, 64, gamma), ".2f")
+for name, law in laws_of_shape(768, 768, gamma).items():
+    for side, end in (("low", law.mean - law.half_width), ("high", law.mean + law.half_width)):
+        within = max(-1.0, min(1.0, end))  # neither score leaves [-1, 1]
+        glue(f"{name}-{side}", within, "+.2f" if name == "directionality" else "+.3f")
+
+# %% [markdown]
+# ## Both scores in a few lines of code
+#
+# A query-key matrix is symmetric if token $i$ always scores token $j$ exactly as $j$ scores $i$. In *the dog met my old cat*, *dog*
+# then scores *cat* as *cat* scores *dog*. The columns of the matrix belong to the coordinates of the scored token $j$, so a matrix
+# with a few long columns gives these coordinates most of the weight.
+
+
+# %%
+def symmetry(m):
+    return float(torch.trace(m @ m) / m.square().sum())  # 1 if m = m.T, -1 if m = -m.T
+
+
+def length_of_the_long(norms, gamma):
+    threshold = norms.mean() + gamma * ((norms - norms.mean()) ** 2).mean().sqrt()
+    return float(norms[norms > threshold].sum())
+
+
+def directionality(m, gamma=2.0):
+    rows, columns = m.square().sum(1).sqrt(), m.square().sum(0).sqrt()
+    r, c = length_of_the_long(rows, gamma), length_of_the_long(columns, gamma)
+    return (r - c) / (r + c) if r + c else 0.0  # negative if columns are the long ones
+
+
+# %% [markdown]
+# Both scores lie between $-1$ and 1. A score says something about training only if it lies outside the range of random matrices. Of
+# random layers that are as wide as BERT base, 95 % have symmetry scores between {glue:text}`symmetry-low` and
+# {glue:text}`symmetry-high`, and with $\gamma$ = {glue:text}`gamma` they have directionality scores between
+# {glue:text}`directionality-low` and {glue:text}`directionality-high`. {numref}`tab-expected-at-random` has other widths.
+#
+# ## The symmetry score has a factor of 2 too many
+#
+# ````{prf:definition} Def. 3.1 of the paper: symmetry score, without the printed factor 2
+# :label: def-3-1
+#
+# A square matrix $M \ne 0$ has the parts $M_s = (M + M\T) / 2$ and $M_n = (M - M\T) / 2$. Its *symmetry score* is
+#
+# $$
+# s = \frac{\norm{M_s}^2 - \norm{M_n}^2}{\norm{M}^2} = \frac{\tr(M M)}{\norm{M}^2},
+# $$ (eq-3-1)
+#
+# with Frobenius norms. For $M = 0$ we set $s = 0$.
+# ````
+#
+# The paper prints twice this number. However, its own bounds and its printed tables need the score without the factor of 2, which [lies
+# between $-1$ and 1](#range-and-extremes-of-symmetry). Without this factor, the score is 1 if and only if $M\T = M$, and $-1$ if
+# and only if $M\T = -M$.
+
+
+# %%
+@claim(
+    "3.1",
+    "",
+    "the factor of the symmetry score",
+    Verdict.MISPRINT,
+    printed=r'"$s = 2 \frac{\|M_s\|_F^2 - \|M_n\|_F^2}{\|M\|_F^2}$".',
+    place="Section 3, Definition 3.1, Eq. 15",
+    holds=r"$s = (\|M_s\|^2 - \|M_n\|^2) / \|M\|^2 = \operatorname{Tr}(MM) / \|M\|^2$.",
+    remark="Proposition S1.17 (1) and (2) and the printed tables need the score without the 2.",
+)
+def factor_of_the_symmetry_score(n=16, seed=0):
+    m = torch.randn(n, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    symmetric, skew = (m + m.T) / 2, (m - m.T) / 2
+    printed = [symmetry_score(part, Convention.PRINTED) for part in (symmetric, skew)]
+    yield exact("score of a symmetric matrix, as printed", printed[0], 2, paper="= 1")  # Eq. S132
+    yield exact("score of a skew-symmetric matrix, as printed", printed[1], -2, paper="= -1")
+    yield exact("score of a symmetric matrix, corrected", symmetry(symmetric), 1)
+    yield exact("score of a skew-symmetric matrix, corrected", symmetry(skew), -1)
+    yield exact("corrected score of a random matrix minus `symmetry_score`", symmetry(m) - symmetry_score(m))
+
+
+show(factor_of_the_symmetry_score(seed=seed))
 
 # %% [markdown]
 # ## The two parts of a matrix
@@ -134,8 +236,8 @@ def distance_from_the_end(part: Float[Tensor, "n n"], m: Float[Tensor, "n n"]) -
     place="Section S1.5, Proposition S1.17 (1), (2)",
     holds=r"""Without the factor 2 of Def. 3.1 of the paper: $s = 1$ if and only if $M_n = 0$, $s = -1$ if and only if
     $M_s = 0$ ($M \ne 0$). With it the range is $[-2, 2]$.""",
-    remark=r"""With the factor, every matrix with $\|M_s\|^2 = 3 \|M_n\|^2$ has the score 1. The factor and the bounds of Eqs. S127
-    and S129 are mended together, and the proof stands.""",
+    remark=r"""With the factor, every matrix with $\|M_s\|^2 = 3 \|M_n\|^2$ has the score 1. If the factor and the bounds of Eqs. S127
+    and S129 are corrected together, the proof is correct.""",
     repeats="factor_of_the_symmetry_score",
 )
 def symmetry_lies_between_minus_one_and_one(n=8, draws=50, seed=0):
@@ -155,9 +257,9 @@ def symmetry_lies_between_minus_one_and_one(n=8, draws=50, seed=0):
 show(symmetry_lies_between_minus_one_and_one(seed=seed))
 
 # %% [markdown]
-# With the printed 2 both points fail. Scores reach 2, and some matrices have the score 1 without being symmetric. The printed
-# proof arrives at $[-1, 1]$ all the same. It bounds $\tr(M M)$ by $\norm{M}^2 / 2$ (Eqs. S127, S129), half of what it can be,
-# and this half cancels the 2 of the definition.
+# With the printed factor of 2, both statements fail: scores can be as large as 2, and some matrices have the score 1 although they are
+# not symmetric. The proof in the paper nevertheless arrives at the range from $-1$ to 1, because it bounds $\tr(M M)$ by $\norm{M}^2 / 2$
+# (Eqs. S127 and S129). This bound is half of the correct one, and the missing half cancels the factor of 2 in the definition.
 
 
 # %%
@@ -170,8 +272,8 @@ show(symmetry_lies_between_minus_one_and_one(seed=seed))
     "$-\frac{1}{2} \|M\|_F^2 \leq \mathrm{Tr}(M M)$" and "$\mathrm{Tr}(M M) \leq \frac{1}{2} \|M\|_F^2$".""",
     place="Section S1.5, Eqs. S127 and S129",
     holds=r"$-\|M\|^2 \le \operatorname{Tr}(MM) \le \|M\|^2$, with equality for skew-symmetric and symmetric matrices.",
-    remark="""Eq. S131 comes out right because this 1/2 meets the 2 of Def. 3.1 of the paper. The term that is bounded
-    stands on the right-hand side of Eq. S126, not on the left.""",
+    remark="""Eq. S131 is correct because this factor of 1/2 cancels the factor of 2 in Def. 3.1 of the paper. The term that is
+    bounded is on the right-hand side of Eq. S126, not on the left-hand side.""",
     repeats="factor_of_the_symmetry_score",
 )
 def bounds_on_the_trace(n=8, draws=200, seed=0):
@@ -241,8 +343,8 @@ def every_matrix(*shape: int) -> Tensor:
     side." """,
     place="Section S1.5, Proposition S1.17 (3), and after Eq. S137",
     holds=r"""$\mathbb{E}\, s = 1 / n$, exactly for independent symmetric entries and for products of such matrices; $2 / n$
-    with the factor of Def. 3.1 of the paper. The halves lost in Eq. S133 make it $8 / n$. The spread $\sqrt{2}/n$ is larger than
-    the mean, so that $\Pr[s < 0] \to \Phi(-1/\sqrt{2}) \approx 0.24$.""",
+    with the factor of Def. 3.1 of the paper. The factors of 1/2 that Eq. S133 omits change it to $8 / n$. The standard deviation $\sqrt{2}/n$ is larger
+    than the mean, so that $\Pr[s < 0] \to \Phi(-1/\sqrt{2}) \approx 0.24$.""",
     repeats="parts_without_their_halves",
 )
 def symmetry_of_random_matrices(n=32, draws=1000, seed=0):
@@ -263,8 +365,9 @@ def symmetry_of_random_matrices(n=32, draws=1000, seed=0):
 show(symmetry_of_random_matrices(draws=max(draws, 500), seed=seed))
 
 # %% [markdown]
-# The paper has $8 / n$ instead of $1 / n$. Its proof loses the halves of $M_s$ and $M_n$ (Eq. S133, a factor 4), on top of the
-# factor 2 of the definition. It also says that $s$ vanishes from the positive side; its mean does.
+# The paper states a mean of $8 / n$ instead of $1 / n$. The proof loses the halves of $M_s$ and $M_n$ (Eq. S133), which gives a factor
+# of 4, in addition to the factor of 2 in the definition. The paper also states that $s$ approaches 0 from the positive side. This is
+# true of the mean of $s$, but about a quarter of all large random matrices have a negative $s$.
 
 
 # %%
@@ -278,7 +381,7 @@ show(symmetry_of_random_matrices(draws=max(draws, 500), seed=seed))
     (M_{ij} - M_{ji})^2$".""",
     place="Section S1.5, Eq. S133",
     holds=r"Both right-hand sides carry a factor $\tfrac14$.",
-    remark="The halves of Eq. 16 are lost here; this is where the $8/n$ of Eq. S137 comes from.",
+    remark="The factors of 1/2 in Eq. 16 are omitted here, which leads to the $8/n$ of Eq. S137.",
 )
 def parts_without_their_halves(n=16, seed=0):
     (m,) = normal_matrices(n, 1, seed)
@@ -293,9 +396,9 @@ def parts_without_their_halves(n=16, seed=0):
 show(parts_without_their_halves(seed=seed))
 
 # %% [markdown]
-# ## The spread of symmetry
+# ## The standard deviation of symmetry
 #
-# ````{prf:proposition} Spread of symmetry for given singular values (ours)
+# ````{prf:proposition} Variance of symmetry for given singular values (ours)
 # :label: prop-spread-of-symmetry
 #
 # For $M = U D V\T$ with $U$ and $V$ independent and uniform over the orthogonal matrices, and
@@ -336,10 +439,10 @@ def rotations() -> Float[Tensor, "nodes 2 2"]:
 @claim(
     "S1.17",
     "(3), spread",
-    "how far the symmetry of a random matrix scatters",
+    "the standard deviation of the symmetry score of random matrices",
     Verdict.HOLDS,
-    remark="""S1.17 (3) says that $s$ tends to zero, and gives no spread. It follows from the mean and the variance, which
-    both vanish. The variance is close to $2/n^2$ whatever the singular values are.""",
+    remark="""S1.17 (3) states that $s$ tends to zero and gives no variance. That $s$ tends to zero follows from the mean and the
+    variance, which both vanish. The variance is close to $2/n^2$ whatever the singular values are.""",
     ours=True,
 )
 def spread_of_symmetry(seed=0):
@@ -356,6 +459,76 @@ def spread_of_symmetry(seed=0):
 
 
 show(spread_of_symmetry(seed=seed))
+
+# %% [markdown]
+# ## The directionality score depends on the basis
+#
+# ````{prf:definition} Def. 3.2 of the paper: directionality score
+# :label: def-3-2
+#
+# Let $r_k = \norm{m_{k, \cdot}}$ be the row norms of an $n \times n$ matrix and $\mu_r, \sigma_r$ their mean and
+# standard deviation (with divisor $n$); $c_k, \mu_c, \sigma_c$ likewise for columns. With a threshold of $\gamma$
+# standard deviations,
+#
+# $$
+# d = \frac{\bar r - \bar c}{\bar r + \bar c}, \qquad \bar r = \sum_{k :\, r_k > \mu_r + \gamma \sigma_r} r_k , \qquad
+# \bar c = \sum_{k :\, c_k > \mu_c + \gamma \sigma_c} c_k ,
+# $$ (eq-3-2)
+#
+# and $d = 0$ where no row and no column exceeds its threshold. Negative values are read as dominance of columns.
+# ````
+#
+# The paper gives no value of $\gamma$, although the score depends on it. We use $\gamma = 2$ unless we say otherwise, because the authors'
+# code uses this value according to [a second-hand reading](../notation.md#the-audit). The score lies between $-1$ and 1, and [it is
+# 1 or $-1$](#range-and-extremes-of-directionality) if only rows, or only columns, exceed their threshold.
+
+
+# %%
+def released_directionality(m: Float[Tensor, "n n"], gamma: float) -> float:
+    """``(r - c) / (r + c)`` of the authors' code: r, c add up the excesses over mean + gamma sd, squares over n - 1."""
+    norms = torch.stack([m.square().sum(1).sqrt(), m.square().sum(0).sqrt()])
+    mean = norms.mean(1, keepdim=True)
+    sd = ((norms - mean).square().sum(1, keepdim=True) / (len(m) - 1)).sqrt()
+    r, c = (norms - mean - gamma * sd).clamp_min(0).sum(1).tolist()
+    return (r - c) / (r + c) if r + c else 0.0
+
+
+@claim(
+    "3.2",
+    "",
+    "the directionality score",
+    Verdict.ASSUMPTION,
+    printed=r'"$\gamma$ is a scaling factor"; no value is given.',
+    place="Section 3, Definition 3.2, Eqs. 18 and 19",
+    missing=(r"$\gamma =$",),
+)
+def directionality_as_defined(n=48, draws=40, seed=0):
+    matrices = uneven_matrices(n, draws, seed)
+    worst = max(abs(directionality_score(m, g) - directionality(m, g)) for m in matrices for g in (1.0, 2.0, 3.0))
+    gaps = [directionality_score(m, 2.0, "released") - released_directionality(m, 2.0) for m in matrices]
+    moved = max(abs(directionality_score(m, 1.0) - directionality_score(m, 2.0)) for m in matrices)
+    yield exact("largest difference of `directionality_score` from the definition, γ of 1, 2 and 3", worst)
+    released = "largest difference of the variant of the authors' code, with squares over $n - 1$, from its formula"
+    yield exact(released, max(map(abs, gaps)))
+    zero = directionality_score(torch.zeros(4, 4))
+    yield exact("score of the zero matrix, where no norm exceeds", zero)
+    yield compare(r"largest change of a score from $\gamma = 1$ to $\gamma = 2$", moved, ">", 0.1)
+    where = "$d = 0$ where no row and no column exceeds (stated in the proof of Proposition S1.18)"
+    return {"holds": rf"$\gamma = {GAMMA:g}$, as in the authors' code, and {where}."}
+
+
+show(directionality_as_defined(seed=seed))
+
+# %% [markdown]
+# Three formulas of this kind are in use. The paper's definition adds up the *norms* of the long rows and of the long columns. The authors' code
+# adds up the amounts by which these norms *exceed* the threshold, and it divides by $n - 1$ when it computes the standard
+# deviation. The numbers of Table S3 follow from the excess of the *logarithms* of the norms ([printed
+# scores](printed_scores_details.py)). Our package calls these formulas `definition`, `released` and `tables`. None of them depends
+# on the bilinear form alone. In the following figure, turn the basis: the symmetry score stays the same, and the directionality
+# scores change.
+
+# %% tags=["remove-input"]
+build_a_matrix(torch.Generator().manual_seed(seed), gamma)
 
 # %% [markdown]
 # ## Range and extremes of directionality
@@ -375,8 +548,8 @@ show(spread_of_symmetry(seed=seed))
 # ```
 # ````
 #
-# The printed proof rests on $|\bar c - \bar r| < \bar c < \bar c + \bar r$ (Eq. S138), which fails wherever rows outweigh
-# columns twice over, or a sum is empty. With $\max(\bar r, \bar c)$ in the middle, and $\le$, it holds.
+# The printed proof uses $|\bar c - \bar r| < \bar c < \bar c + \bar r$ (Eq. S138), which is wrong if $\bar r$ is more than twice as large
+# as $\bar c$, or if one of the sums is empty. The proof is correct with $\max(\bar r, \bar c)$ in the middle and with $\le$.
 
 
 # %%
@@ -385,8 +558,8 @@ show(spread_of_symmetry(seed=seed))
     "(1)",
     "the range of the directionality score",
     Verdict.HOLDS,
-    remark="""The proposition names the score $d$ a symmetry score; Eqs. S139 and S140 show strict inequalities for $-d$,
-    which exclude the values of point (2).""",
+    remark="""The proposition calls the score $d$ a symmetry score. Eqs. S139 and S140 show strict inequalities for $-d$, which
+    exclude the values of point (2).""",
 )
 def directionality_lies_between_minus_one_and_one(seed=0):
     values = [directionality_score(m) for m in uneven_matrices(seed=seed)]
@@ -419,6 +592,33 @@ show(extremes_of_directionality(seed=seed))
 # %% [markdown]
 # ## One strong column, norm by norm
 #
+# If one column of a random matrix grows, the score can become positive ([page
+# 7](directionality.py#why-one-long-column-can-look-like-many-long-rows) has the reason and the check). {numref}`fig-one-strong-column`
+# shows how the three formulas score such a matrix.
+
+# %% tags=["remove-input"]
+frame = scores_by_factor(n_strong, gamma, seed)
+one_strong_column(frame, n_strong, gamma)
+
+
+# %% tags=["remove-cell"]
+def at_a_factor_of_2(definition: float, released: float, tables: float) -> str:
+    """What the three formulas give where one column is twice as long as the others."""
+    given = f"""When one column is multiplied by 2, the paper's definition gives a mean score of {as_score(definition)}. The excess of
+        the norms gives {as_score(released)}, and the excess of the logarithms gives {as_score(tables)}."""
+    if definition > 0 and max(released, tables) < 0:
+        return f"{given} So only the other two formulas say that columns dominate."
+    if max(definition, released, tables) < 0:
+        return f"{given} All three formulas say that columns dominate."
+    return given
+
+
+at_two = frame[frame["factor"] == 2].groupby("formula")["directionality d"].mean()
+glue("at-two", typeset(" ".join(at_a_factor_of_2(*(at_two[words] for words in FORMULAS)).split())))
+
+# %% [markdown]
+# {glue:md}`at-two:myst`
+#
 # ````{prf:proposition} One dominant column (ours)
 # :label: prop-one-column
 #
@@ -443,13 +643,108 @@ show(extremes_of_directionality(seed=seed))
 # ```
 # ````
 #
-# This is a limit, and one matrix scatters around it. If $V$ is the variance of
-# $\bar r / \sqrt n$ to first order, the error of the threshold included
-# (`chapters.two_scores.laws.positive_share`), then
-# $\Pr[d > 0] \approx \Phi\bigl((a \sqrt n - 1) / \sqrt V\bigr)$. At {glue:text}`n-positive` rows the sign of $d$ is a
-# toss-up. At 256 rows it is positive in {glue:text}`positive-256` % of the matrices. This is a derivation to first
-# order, checked by simulation, and no proof.
+# The proposition is about the limit of large $n$, and the scores of single matrices vary around this limit. Let $V$ be the variance
+# of $\bar r / \sqrt n$ to first order, including the error of the threshold (`chapters.two_scores.laws.positive_share`). Then
+# $\Pr[d > 0] \approx \Phi\bigl((a \sqrt n - 1) / \sqrt V\bigr)$. With {glue:text}`n-positive` rows, half of the matrices have a
+# positive score, and with 256 rows {glue:text}`positive-256` % of them do. We derived this formula to first order and checked it by
+# simulation, but we have not proven it. The following check uses 768 rows and $\gamma = 2$.
+
+
+# %%
+@claim("3.2", "(other formulas)", "the other two formulas recognise a very strong column", Verdict.HOLDS, ours=True)
+def other_formulas(n=768, factor=1000.0, draws=16, seed=0):
+    factors = {rf"the factor {factor:g}": factor, r"the factor $\sqrt n$": n**0.5}
+    norms = norms_with_strong_column(n, list(factors.values()), draws, torch.Generator().manual_seed(seed))
+    released, tables = (directionality_of(norms, GAMMA, c)[0] for c in (Convention.RELEASED, Convention.TABLES))
+    strong, moderate = factors
+    yield monte_carlo(f"mean $d$ from the excess of the norms, {strong}", released[0], 0, "<")
+    yield monte_carlo(f"mean $d$ from the excess of the logarithms, {strong}", tables[0], -0.9, "<")
+    yield monte_carlo(f"mean $d$ from the excess of the logarithms, {moderate}", tables[1], 0, ">")
+    return {
+        "remark": rf"""The excess of the logarithms has the wrong sign for a column that is about $\sqrt n$ times as long as the
+        others, at $n = {n}$."""
+    }
+
+
+show(other_formulas(seed=seed))
+
+# %% [markdown]
+# ## Random matrices
 #
+# A score of trained weights says something only if it lies outside the range of random matrices.
+#
+# - The [symmetry score](#symmetry-of-random-matrices) has the mean $1 / n$, not the printed $8 / n$. For normal entries, its
+#   standard deviation is about $\sqrt 2 / n$. About one random matrix in four has a negative symmetry score, but in matrices with a few
+#   hundred rows the symmetry score is never far from 0.
+# - The [directionality score](#directionality-of-random-matrices) has the mean 0 and a [large standard
+#   deviation](#the-standard-deviation-of-directionality). With $\gamma$ = {glue:text}`gamma`, this standard deviation is
+#   {glue:text}`layer-sd` for a random layer of width 768 and {glue:text}`head-sd` for one of [its heads](#heads) of width 64.
+#
+# The paper states that both scores of every layer are zero at initialisation (Section 4.1). For the symmetry score this is true to
+# within about $1/n$. For the directionality score it is true of the mean, but not of a single layer. The following check uses
+# $\gamma = 2$.
+
+
+# %%
+@cache
+def untrained_layers(d: int, n_heads: int, draws: int, seed: int) -> Scores:
+    """Layers with normal weights, heads summed."""
+    return sample_forms(n_heads, d, d // n_heads, draws, seed)
+
+
+@claim(
+    "Section 4.1",
+    "(initialisation)",
+    "the directionality of a layer starts at zero",
+    Verdict.MISPRINT,
+    printed='"At initialization, the symmetry and directionality score of the matrix $W_{qk}$ at any layer is zero".',
+    place="Section 4.1",
+    repeats="one_random_matrix_has_a_direction",
+)
+def scores_at_initialisation(d=256, n_heads=4, draws=150, seed=0):
+    layers = untrained_layers(d, n_heads, draws, seed)
+    s, direction = layers.symmetry, layers.directionality
+    rate, scatter = d * symmetry_mean(d), float(direction.std())
+    yield monte_carlo("mean symmetry of a layer, times d", d * s, rate, paper="")
+    yield monte_carlo("variance of a layer's symmetry, times $d^2$", (d * s - rate).square(), 2, paper="")
+    yield monte_carlo(rf"mean directionality of a layer, $\gamma = {GAMMA:g}$", direction, 0)
+    magnitude = r"mean magnitude of directionality, against $1/\sqrt{d}$"
+    yield monte_carlo(magnitude, direction.abs(), d**-0.5, ">", paper="= 0")
+    holds = rf"""The mean of the directionality score is zero, and the standard deviation of a single layer is about
+        ${scatter * d**0.5:.1f}\, d^{{-1/2}}$. The symmetry score is zero to within $1/d$ in the mean, with a standard deviation of
+        about $\sqrt{{2}}/d$ for a single layer."""
+    remark = f"""A directionality score below this standard deviation says nothing about training. At width {d}, the standard
+        deviation is about {scatter:.1f}."""
+    return {"holds": holds, "remark": remark}
+
+
+show(scores_at_initialisation(seed=seed))
+
+
+# %% tags=["remove-cell"]
+def bands(widths: list[int], n_heads: int, gamma: float) -> pd.DataFrame:
+    """Half the width of the band that holds 95 % of random weights: of layers, and of one of some heads."""
+    layers, heads = ([laws_of_shape(d, d // k, gamma) for d in widths] for k in (1, n_heads))
+    columns = {
+        "$s$, mean": [law["symmetry"].mean for law in layers],
+        "$s$, ±": [law["symmetry"].half_width for law in layers],
+        "$d$, ±": [min(1.0, law["directionality"].half_width) for law in layers],  # d does not leave [-1, 1]
+        "$d$ of a head, ±": [min(1.0, law["directionality"].half_width) for law in heads],
+    }
+    return pd.DataFrame(columns, index=pd.Index(widths, name="width"))
+
+
+# %% tags=["remove-input"]
+table(
+    bands([128, 256, 512, 768, 1024, 2048, 4096], 8, gamma),
+    name="tab-expected-at-random",
+    caption=f"What untrained weights score with $\\gamma = {gamma:g}$: the band that holds 95 % of them, for a layer and for"
+    " one of its 8 heads. A score inside its band says nothing about training.",
+    formats={"$s$, mean": ".2g", "$s$, ±": ".2g", "$d$, ±": ".2f", "$d$ of a head, ±": ".2f"},
+    folded="What untrained weights score, by width",
+)
+
+# %% [markdown]
 # ## Directionality of random matrices
 #
 # ````{prf:proposition} Prop. S1.18 (3) of the paper: directionality of random matrices
@@ -499,7 +794,7 @@ show(extremes_of_directionality(seed=seed))
     probability distribution with zero mean and a variance that scales as $O(n^{-1})$ tends to zero in the limit $n
     \rightarrow \infty$." """,
     place="Section S1.6, Proposition S1.18 (3)",
-    holds="It does for independent entries with one law, as we prove for a finite fourth moment.",
+    holds="It does for independent entries with one distribution, as we prove for a finite fourth moment.",
     missing=("fourth moment",),
 )
 def directionality_of_random_matrices(n=256, draws=200, seed=0):
@@ -512,17 +807,16 @@ def directionality_of_random_matrices(n=256, draws=200, seed=0):
     half = float(small.square().mean()) / 2
     yield monte_carlo(f"mean of $d^2$, $n$ = {n}, against half that at {n // 4}", large.square(), half, "<")
     yield exact("$d$ of random signs, whose rows and columns are equally long", directionality_score(signs))
-    slowly = rf"its spread is ${spread * n**0.5:.1f}\, n^{{-1/2}}$ for $\gamma = {GAMMA:g}$"
-    at = f"that is {spread:.2f} at {n} rows and {directionality_sd(768):.2f} at 768"
-    return {"remark": f"$d$ tends to 0 slowly: {slowly}, {at}."}
+    slowly = rf"its standard deviation is ${spread * n**0.5:.1f}\, n^{{-1/2}}$ for $\gamma = {GAMMA:g}$"
+    at = f"which is {spread:.2f} for {n} rows and {directionality_sd(768):.2f} for 768 rows"
+    return {"remark": f"$d$ tends to 0 slowly, because {slowly}, {at}."}
 
 
 show(directionality_of_random_matrices(draws=max(draws // 2, 100), seed=seed))
 
 # %% [markdown]
-# The proof in the paper compares the means of $\bar r$ and $\bar c$ and concludes
-# that "their ratio, the directionality score of a random matrix, is zero" (after Eq. S145). A ratio of means is not the
-# score of a matrix.
+# The proof in the paper compares the means of $\bar r$ and $\bar c$ and concludes that "their ratio, the directionality score of a
+# random matrix, is zero" (after Eq. S145). However, a ratio of means is not the score of a matrix.
 
 
 # %%
@@ -534,10 +828,10 @@ show(directionality_of_random_matrices(draws=max(draws // 2, 100), seed=seed))
     printed=r"""The mean of $\bar r - \bar c$ is 0, and "the expected value of $\bar r_M + \bar c_M$ is strictly positive,
     since both values are positive. Thus, their ratio, the directionality score of a random matrix, is zero." """,
     place="Section S1.6, proof of Proposition S1.18, after Eq. S145",
-    holds=r"""$\mathbb{E}\, d = 0$, because $d(M^\top) = -d(M)$ and $M^\top$ has the law of $M$. That $d \to 0$ follows from
+    holds=r"""$\mathbb{E}\, d = 0$, because $d(M^\top) = -d(M)$ and $M^\top$ has the distribution of $M$. That $d \to 0$ follows from
     the law of large numbers for the rows and for the columns.""",
-    remark="""A ratio of means is no mean of ratios, and neither is the score of one matrix. The mean value theorem, which
-    the proof names, does not enter.""",
+    remark="""A ratio of means is not a mean of ratios, and neither of them is the score of a single matrix. The mean value
+    theorem, which the proof mentions, is not used.""",
 )
 def one_random_matrix_has_a_direction(n=128, draws=300, seed=0):
     d = dense(n, draws, seed).directionality
@@ -551,8 +845,8 @@ def one_random_matrix_has_a_direction(n=128, draws=300, seed=0):
 show(one_random_matrix_has_a_direction(seed=seed))
 
 # %% [markdown]
-# It also takes $M$ and $M\T$ to have the same law because all entries have the same (Eq. S142). For independent entries that
-# is so; in general equal laws of the entries are not enough, and $d$ need not vanish.
+# The proof also concludes that $M$ and $M\T$ have the same distribution because all entries have the same distribution (Eq. S142). This
+# is true for independent entries. In general, equal distributions of the entries are not enough, and $d$ need not vanish.
 
 
 # %%
@@ -581,7 +875,7 @@ def chance_of_outlying_rows(n: int, gamma: float = GAMMA) -> float:
     place="Section S1.6, proof of Proposition S1.18, Eq. S142",
     holds=r"""It follows if the entries are also independent, or if $M$ and $M^\top$ have the same joint law. Equal laws of
     the single entries are not enough: with $M_{ij} = r_i \varepsilon_{ij}$, independent signs $\varepsilon_{ij}$, and lengths
-    $r_i$ that are 10 with probability $\tfrac1n$ and else 1, all entries have one law with mean zero, yet $d$ is 1 or 0, and
+    $r_i$ that are 10 with probability $\tfrac1n$ and otherwise 1, all entries have the same distribution with mean zero, but $d$ is 1 or 0, and
     its mean tends to $1 - 1/e$.""",
     missing=("independent", "joint law"),
 )
@@ -599,10 +893,10 @@ def equal_marginals_are_not_enough(n=9, seed=0):
 show(equal_marginals_are_not_enough(seed=seed))
 
 # %% [markdown]
-# ## The spread of directionality
+# ## The standard deviation of directionality
 #
-# How far the score of a single matrix is from 0 follows, for large $n$, from the variance of the two counts. The norms that
-# exceed are judged against the mean and standard deviation of the same norms, which takes away part of their variance:
+# For large $n$, the typical distance of the score of a single matrix from 0 follows from the variance of the two counts. The norms
+# that exceed the threshold are compared with the mean and the standard deviation of the same norms, which reduces their variance:
 #
 # $$
 # \sqrt{\Var d} \approx \frac{1}{p} \sqrt{\frac{V}{2 n}}, \qquad V = p (1 - p) - \varphi(\gamma)^2 \Bigl(1 + \frac{\gamma^2}{2}\Bigr), \qquad
@@ -617,15 +911,16 @@ show(equal_marginals_are_not_enough(seed=seed))
 # $\operatorname{Cov}(1[z > \gamma], z^2) = \gamma \varphi(\gamma)$, and is $V$. This average has no component along
 # $z$, through which alone a row and a column, which share one entry, are correlated at order $1 / n$; so rows and
 # columns count as independent, and $\Var d \approx 2 n V / (2 n p)^2$. With the excess $(z - \gamma)^+$ in place of
-# the indicator the same steps give the spread of the released variant (`attngeo.bilinear.random_matrices.directionality_sd`). This is a
-# derivation to first order, checked by simulation; it is not a proof.
+# the indicator, the same steps give the standard deviation of the variant in the authors' code
+# (`attngeo.bilinear.random_matrices.directionality_sd`). This is a derivation to first order that we checked by simulation, and not a
+# proof.
 # ````
 #
 # ## Heads
 #
-# A head $\Wq \Wk\T$ has few dimensions. Its symmetry has the same mean and nearly the same spread as that of a matrix of
-# full rank; its norms are not close to normal however many rows it has. For the directionality of heads there is a
-# theorem.
+# A head $\Wq \Wk\T$ has a low rank. Its symmetry score has the same mean and nearly the same standard deviation as the symmetry score
+# of a matrix of full rank, but its norms are not close to normal, no matter how many rows it has. We have a theorem for the
+# directionality of heads.
 #
 # ````{prf:theorem} Directionality of random heads (ours)
 # :label: thm-heads
@@ -691,8 +986,8 @@ show(equal_marginals_are_not_enough(seed=seed))
 # ```
 # ````
 #
-# For a trained model this is the scatter that a head's $d$ has to leave before it says anything.
-# `attngeo.bilinear.random_matrices.sample_forms` simulates any shape.
+# The directionality score of a head in a trained model says something only if it is clearly larger than this standard deviation.
+# `attngeo.bilinear.random_matrices.sample_forms` simulates heads of any shape.
 
 
 # %%
@@ -730,10 +1025,10 @@ def directionality_of_heads(n=1024, d_head=4, draws=2000, seed=0):
 def of_a_head(width: int, d_head: int) -> str:
     """What follows for one head."""
     spread = head_directionality_sd(width, d_head)
-    return rf"""The proof applies the proposition, that $d$ tends to zero, to products of two random matrices; the law of the
-        norms and the spread are ours. For a head of width $d_h$ the norms of rows and columns tend to chi variables with
-        $d_h$ degrees of freedom; at width {d_head} the limit form of the spread of $d$ is ${spread * width**0.5:.1f}\,
-        n^{{-1/2}}$, {spread:.2f} at {width} rows."""
+    return rf"""The paper's proof applies the proposition that $d$ tends to zero to products of two random matrices. We added the
+        distribution of the norms and the standard deviation. For a head of width $d_h$, the norms of rows and columns tend to chi
+        variables with $d_h$ degrees of freedom. At width {d_head}, the standard deviation of $d$ is approximately
+        ${spread * width**0.5:.1f}\, n^{{-1/2}}$ for large $n$, which is {spread:.2f} for {width} rows."""
 
 
 show(directionality_of_heads(seed=seed))

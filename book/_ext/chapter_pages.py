@@ -39,8 +39,12 @@ POLICY = (
 SHARED_SCRIPT = "_static/interactive.js"
 # Addresses of removed pages, and where their links lead now.
 MOVED = {
+    "notebooks/column_dominance.html": "column_dominance_details.html",
+    "notebooks/context_and_prediction.html": "context_and_prediction_details.html",
     "notebooks/cost.html": "../use/score.html#what-it-costs",
+    "notebooks/printed_scores.html": "printed_scores_details.html",
     "notebooks/trust.html": "../use/train.html",
+    "notebooks/two_scores.html": "two_scores_details.html",
     "use/machines.html": "train.html#several-processes-or-machines",
 }
 OTHER_PAGES = {"fig": "a figure of the book", "tab": "a table of the book"}

@@ -30,7 +30,7 @@ def hand_out(folder: Path, page: str, source: Path, run: NotebookNode | None, ad
 
     Args:
         folder: the built book.
-        page: path of the page in the book without suffix, such as ``notebooks/two_scores``.
+        page: path of the page in the book without suffix, such as ``notebooks/directionality``.
         source: the source file of the page.
         run: the executed notebook, if the page is a chapter.
         address: address of the repository; "" if it has none.

@@ -1,4 +1,4 @@
-"""The paper's printed scores beside ours, row by row, and what the released code multiplies in place of ``W_qk``.
+"""The paper's printed scores beside ours, row by row, and what the authors' code multiplies instead of ``W_qk``.
 
 For grouped keys it pairs heads that do not belong together; for fused weights it multiplies slices that were not
 transposed. The right extraction is `attngeo.open_checkpoint`; these are here to see how far a score moves.
@@ -15,9 +15,26 @@ from torch import Tensor
 
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.scores import score
+from attngeo.experiments.runs.numbers_in_words import joined_by_and
+from attngeo.plot.style import CROSS, NEUTRAL, CaptionedFigure, house_style, new_figure
 from livingpaper.claims.published import printed_table
 from livingpaper.released_results import released_results
 
+FORMULAS = {  # of Table S3: words, colour and marker
+    "directionality": ("Definition 3.2", "black", "o"),
+    "directionality_released": ("the authors' code", "#CC79A7", "s"),
+    "directionality_tables": ("the excess of the logarithms", "#E69F00", "^"),
+}
+KINDS = {  # what a row shows, by its codes; the first that fits
+    "a vision model": ("vision",),
+    "a model with random weights": ("random-weights",),
+    "a model that does not exist": ("no-such-model",),
+    "a repeated row": ("duplicate",),
+    "an incorrectly extracted model": ("head-pairing", "head-space", "mixed-heads"),
+    "a model fine-tuned from another row's": ("fine-tuned",),
+    "only some layers of a model": ("partial-layers",),
+}
+DISTINCT = "a distinct language model, correctly extracted"
 OBSTACLES = {"no-such-model": "no such model", "random-weights": "random weights were scored"}
 NOT_READ = "not read"  # its weights
 
@@ -143,7 +160,7 @@ def planted_form(n_heads: int, n_kv_heads: int, d_head: int, alike: float, seed:
 
 
 def extraction_effects(alike: float = 0.9, d_head: int = 16, seed: int = 0) -> pd.DataFrame:
-    """Both scores of planted forms in shapes of printed models, extracted rightly and as released.
+    """Both scores of planted forms in shapes of printed models, extracted correctly and as in the authors' code.
 
     Returns:
         Columns defect, shape, s and s_released, d and d_released (as in Table S3).
@@ -163,3 +180,69 @@ def extraction_effects(alike: float = 0.9, d_head: int = 16, seed: int = 0) -> p
         d = right.directionality_tables.item(), released.directionality_tables.item()
         rows.append((defect, shape, *s, *d))
     return pd.DataFrame(rows, columns=["defect", "shape", "s", "s_released", "d", "d_released"])
+
+
+def what_rows_score(rows: pd.DataFrame) -> dict[str, int]:
+    """How many rows show vision models, random weights, a model that does not exist, and trained language models."""
+    codes = {"vision": "vision", "random": "random-weights", "missing": "no-such-model"}
+    counts = {name: int(rows["defects"].str.contains(code).sum()) for name, code in codes.items()}
+    of_none = ~rows["defects"].str.contains("|".join(codes.values()))
+    return counts | {"trained": int((of_none & (rows["modality"] == "text")).sum())}
+
+
+def kind_of(row: pd.Series) -> str:
+    """What a printed row shows, in words of `KINDS`, or that it counts."""
+    codes = set(row["defects"].split())
+    return next((words for words, of_kind in KINDS.items() if codes & set(of_kind)), DISTINCT)
+
+
+@house_style()
+def kinds_of_rows(rows: pd.DataFrame) -> CaptionedFigure:
+    """How many printed rows show what: a bar of cells for each kind, the rows that count first."""
+    counts = rows.apply(kind_of, axis=1).value_counts()
+    order = [DISTINCT, *(counts.drop(DISTINCT).sort_values(ascending=False).index)]
+    figure, panel = new_figure(7.6, 0.34 * len(order) + 0.7)
+    for height, kind in enumerate(order):
+        colour = CROSS if kind == DISTINCT else NEUTRAL
+        for cell in range(counts[kind]):
+            panel.barh(height, 0.9, left=cell, height=0.7, color=colour, alpha=1 if kind == DISTINCT else 0.6)
+        panel.text(counts[kind] + 0.4, height, str(counts[kind]), va="center", color=colour)
+    panel.set_yticks(range(len(order)), order)
+    panel.set(ylim=(len(order) - 0.5, -0.5), xlabel="rows of Table S2")
+    listed = "; ".join(f"{kind} ({counts[kind]})" for kind in order)
+    caption = f"""What the {len(rows)} rows of Table S2 show. Every row is counted once, under the first reason that applies to it in the
+        order of the definitions in our code: vision, random weights, no such model, repeated, incorrectly extracted, fine-tuned, some
+        layers."""
+    alt = f"Horizontal bars of one cell for each row, by what the row shows: {listed}."
+    return CaptionedFigure(figure, "fig-kinds-of-rows", caption, alt)
+
+
+@house_style()
+def printed_beside_ours(medians: pd.DataFrame) -> CaptionedFigure:
+    """Printed medians as rings, a line for each row whose weights were read, and in them or beside them our own."""
+    by_formula = {score: read_rows("S3", score, medians) for score in FORMULAS}
+    of_symmetry = {"symmetry": read_rows("S2", "symmetry", medians)}
+    figure, panels = new_figure(9, 0.28 * len(of_symmetry["symmetry"]) + 1.85, columns=2)
+    words = {"symmetry": ("Definition 3.1 without the factor of 2", "black", "o")} | FORMULAS
+    for panel, rows_of in zip(panels, (of_symmetry, by_formula), strict=True):
+        for name, rows in rows_of.items():
+            label, colour, marker = words[name]
+            heights = range(len(rows))
+            panel.plot([row.ours[0] for row in rows], heights, marker, color=colour, markersize=6, label=label)
+        ring = {"color": NEUTRAL, "fillstyle": "none", "markersize": 13, "label": "printed"}
+        panel.plot([row.theirs[0] for row in rows], heights, "o", **ring)
+        panel.axvline(0, color=NEUTRAL, linewidth=0.8)
+        panel.set_yticks(heights, [row.printed_as for row in rows])
+        panel.set(ylim=(len(rows) - 0.4, -0.6), xlim=(-0.05, 1) if rows_of is of_symmetry else (-1, 0.05))
+        panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.3), ncols=2)
+    panels[0].set(title="Table S2", xlabel="symmetry s, median over layers")
+    panels[1].set(title="Table S3", xlabel="directionality d, median over layers")
+    every = of_symmetry | by_formula
+    met = {score: sum(row.verdict == "reproduced" for row in every[score]) for score in every}
+    by = joined_by_and([f"{met[score]} rows by {FORMULAS[score][0]}" for score in FORMULAS])
+    caption = f"""Median scores of the {len(rows)} rows whose weights we read: as printed (rings) and as we computed them (points). The
+        median and both quartiles agree to both printed digits in {met["symmetry"]} rows for symmetry. For directionality, they agree
+        in {by}."""
+    alt = f"""Dot plots with a ring for each printed median and points for ours. All printed digits agree in {met["symmetry"]} of
+        {len(rows)} rows for symmetry; for directionality in {by}."""
+    return CaptionedFigure(figure, "fig-printed-beside-ours", caption, alt)

@@ -8,6 +8,7 @@ import pytest
 import torch
 from chapters.bilinear_form.forward_pass import forward_pass
 from chapters.bilinear_form.word_scores import word_scores
+from chapters.context_and_prediction import painter
 from chapters.introduction.sentence import recorded as sentence_in
 from chapters.introduction.two_models import MODELS, PAIR, centred, two_models
 from chapters.positions_pictures import EXPERIMENT, LAYER, RUNS, pictured
@@ -16,7 +17,6 @@ from chapters.pretrained_survey.chosen import chosen
 from chapters.two_scores.build_a_matrix import ROWS, build_a_matrix, built
 from click.testing import CliRunner
 from interactive_page import open_interactive
-from notebook_code import notebook
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -156,7 +156,7 @@ def test_a_matrix_is_built_and_scored_as_python_scores_it(browser, tmp_path):
     levels = np.frombuffer(base64.b64decode(shown.data["levels"]), dtype=np.int8)
     base = torch.from_numpy(levels.reshape(ROWS, ROWS).astype(float))
     stage = open_interactive(browser, tmp_path, shown)
-    keys = ("Symmetry", "Strong columns", "Factor on them", "Turn of the basis")
+    keys = ("Symmetry before the columns grow", "Strong columns", "Factor on them", "Turn of the basis")
     symmetry, columns, factor, turn = (control(stage, name) for name in keys)
 
     def assert_scored(**settings):
@@ -174,8 +174,7 @@ def test_a_matrix_is_built_and_scored_as_python_scores_it(browser, tmp_path):
 
 
 def test_pairs_are_painted_in_either_order_until_their_sum_is_complete(browser, tmp_path):
-    page = notebook("context_and_prediction")
-    shown, n = page.painter(), len(page.WORDS)
+    shown, n = painter(), len(WORDS)
     stage = open_interactive(browser, tmp_path, shown)
     slider, order = control(stage, "Pairs painted"), control(stage, "Order")
 

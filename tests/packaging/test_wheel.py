@@ -108,7 +108,7 @@ def used(python, tmp_path_factory) -> dict:
         "survey": ["survey", tiny, "-o", "d"],
         "survey nowhere": ["survey", tiny],
         "train": ["train", "-o", "run"],
-        "run": ["run", "two_scores"],
+        "run": ["run", "directionality"],
     }
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("ATTNGEO_", "PYTHON"))}
     done = subprocess.run(

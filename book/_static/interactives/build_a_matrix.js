@@ -84,7 +84,7 @@ attngeo.interactive("build_a_matrix", (stage, data) => {
     said.textContent = `Above their thresholds: ${several(found[1], "row")} and ${several(found[0], "column")}.`;
   };
 
-  const symmetry = attngeo.slider("Symmetry", { min: -10, max: 10, value: 0, say: (v) => number(v / 10, 1) }, draw);
+  const symmetry = attngeo.slider("Symmetry before the columns grow", { min: -10, max: 10, value: 0, say: (v) => number(v / 10, 1) }, draw);
   const columns = attngeo.slider("Strong columns", { min: 0, max: 16, value: 8 }, draw);
   const factor = attngeo.slider("Factor on them", { min: 0, max: 10, value: 4, say: (v) => number(2 ** (v / 2), 1) }, draw);
   const turn = attngeo.slider("Turn of the basis", { min: 0, max: 45, value: 0, say: (v) => `${v}°` }, draw);

@@ -1,1 +1,1 @@
-"""The chapter *Two scores* (``notebooks/two_scores.py``)."""
+"""Both scores: ``notebooks/directionality.py`` and ``notebooks/two_scores_details.py``."""

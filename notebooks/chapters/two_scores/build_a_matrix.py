@@ -46,10 +46,14 @@ def gallery(matrices: Mapping[str, Matrix], gamma: float = GAMMA) -> CaptionedFi
         words[name] = s, d[0]
     s, turned = words["the same, turned"]
     d = words["8 strong columns"][1]
-    changes = f"leaves $d$ of Def. 3.2 at {d}, too" if d == turned else f"changes $d$ of Def. 3.2 from {d} to {turned}"
+    changes = (
+        f"also leaves $d$ of Definition 3.2 at {d}"
+        if d == turned
+        else f"changes $d$ of Definition 3.2 from {d} to {turned}"
+    )
     caption = f"""Matrices of {ROWS} rows with their symmetry $s$ and their directionality $d$ at $\\gamma$ = {gamma:g},
-        by Definition 3.2, by the released code's excess over the threshold, and by the excess of logarithms behind
-        Table S3. Blue is negative, red positive. To turn the basis leaves $s$ at {s} and {changes}."""
+        by Definition 3.2, by the excess over the threshold in the authors' code, and by the excess of the logarithms behind
+        Table S3. Blue is negative, and red is positive. A rotation of the basis leaves $s$ at {s} and {changes}."""
     scores = "; ".join(f"{name} {s}, {d}" for name, (s, d) in words.items())
     alt = f"{len(matrices)} square heat maps with their scores; s and d of Definition 3.2: {scores}."
     return CaptionedFigure(figure, "fig-score-gallery", caption, alt)

@@ -1,10 +1,12 @@
-"""Laws behind both scores of random matrices, and matrices that both pages of *Two scores* draw."""
+"""Laws behind both scores of random matrices, and the matrices that the pages on the scores draw."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from scipy import stats
 from scipy.stats import chi, halfnorm, norm
 from torch import Tensor
@@ -52,6 +54,7 @@ def influence(x: float, d_head: int, gamma: float = GAMMA) -> float:
     return sum_influence(x, d_head, gamma) - m / 2 * (x**2 / d_head - 1)
 
 
+@cache
 def mean_square(of: Callable[[float, int, float], float], d_head: int, gamma: float = GAMMA) -> float:
     """Mean square of an influence over chi variables; it jumps at the threshold."""
     t = threshold(d_head, gamma)
@@ -99,11 +102,29 @@ def positive_share(n: int, gamma: float = GAMMA) -> float:
     return float(norm.cdf((a * math.sqrt(n) - 1) / math.sqrt(variance)))
 
 
-def with_strong_column(n: int, factor: float, generator: torch.Generator) -> Tensor:
-    """A normal matrix whose first column is multiplied by a factor."""
-    m = torch.randn(n, n, generator=generator, dtype=torch.float64)
-    m[:, 0] *= factor
-    return m
+def norms_with_strong_column(
+    n: int, factors: Sequence[float], draws: int, generator: torch.Generator
+) -> Float[Tensor, "2 factors draws n"]:
+    """Row norms and column norms of normal matrices whose first column is multiplied by each of some factors.
+
+    The matrices are drawn one at a time, since all of them together need gigabytes where they are wide.
+    """
+    norms = torch.empty(2, len(factors), draws, n, dtype=torch.float64)
+    square = torch.tensor(factors, dtype=torch.float64).square()[:, None]  # of the factors
+    for draw in range(draws):
+        squares = torch.randn(n, n, generator=generator, dtype=torch.float64).square()
+        norms[0, :, draw] = (squares[:, 1:].sum(1) + square * squares[:, 0]).sqrt()
+        norms[1, :, draw] = squares.sum(0).sqrt()
+    norms[1, :, :, 0] *= square.sqrt()
+    return norms
+
+
+def norms_of_one_column(n: int, draws: int, generator: torch.Generator) -> Float[Tensor, "2 draws n"]:
+    """Row norms and column norms of matrices of n rows with one normal column, all others being 0."""
+    rows = torch.randn(draws, n, generator=generator, dtype=torch.float64).abs()
+    columns = torch.zeros_like(rows)
+    columns[:, 0] = rows.norm(dim=1)
+    return torch.stack((rows, columns))
 
 
 def uneven_matrices(n: int = 32, draws: int = 300, seed: int = 0) -> list[Tensor]:

@@ -5,7 +5,7 @@ from notebook_code import notebook
 
 from attngeo.gradients.random_updates import Coefficients, UpdateModel, power_profile
 
-page, details = notebook("column_dominance"), notebook("column_dominance_details")
+details = notebook("column_dominance_details")
 
 
 def exchanged(right, *args, **named):
@@ -41,7 +41,7 @@ opened_by_outlying = updates(first_token=torch.where(torch.arange(32) < 2, 30.0,
 
 
 def not_centred(x, objective):
-    sees = page.attended_matrix(objective, len(x)).double()
+    sees = details.attended_matrix(objective, len(x)).double()
     arriving = sees / sees.sum(-1, keepdim=True).square() @ x.square()
     return arriving.sum(-1) @ x.square(), x.square().sum(-1) @ arriving
 
@@ -64,7 +64,7 @@ PLANTED = [
     ("tail_order", "DISCRETE", details.DISCRETE[::-1]),
     ("net_growth", "spread_between_sides", lambda rows, columns, d: (rows**2 - columns**2) / d**2, "largest distance"),
     ("net_growth", "context_tokens", transposed, "one context token"),
-    ("net_growth", "one_sequence", lambda d, *at: details.context_tokens(d, 8, *at), "tokens of one law"),
+    ("net_growth", "one_sequence", lambda d, *at: details.context_tokens(d, 8, *at), "tokens of the same distribution"),
     ("tail_bounds", "solved_threshold", details.printed_threshold),
     ("tail_bounds", "solved_threshold", lambda a, b, mu: mu - (a * b) ** 0.5),
     ("variance_of_norms", "context_tokens", transposed),
@@ -83,5 +83,10 @@ PLANTED = [
     ("independent_errors", "correlated_coordinates", lambda right: right().diagonal().diag(), "unevenness of the exp"),
     ("exact_gradients", "first_gradients", lambda right, of, d, n, exponent, *at: right(of, d, n, 0.0, *at)),
     ("constant_context_token", "first_tokens", lambda right, d, n, strength, *at: right(d, n, 0.0, *at)),
-    ("first_token_of_a_decoder", "keys_over_queries", lambda right, of: right(of)[..., [1, 1]], "SmolLM2, inputs less"),
+    (
+        "first_token_of_a_decoder",
+        "keys_over_queries",
+        lambda right, of: right(of)[..., [1, 1]],
+        "SmolLM2, inputs minus",
+    ),
 ]

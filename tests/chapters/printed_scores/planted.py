@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from notebook_code import assigned, notebook
 
-recorded = notebook("printed_scores").recorded_medians()
+recorded = notebook("printed_scores_details").recorded_medians()
 
 
 def of_other_digits(right, number, score, medians):

@@ -37,7 +37,7 @@ def table(number, score, medians):
 
 @pytest.mark.parametrize(("number", "score", "n"), [("S2", "symmetry", 70), ("S3", "directionality_tables", 68)])
 def test_every_row_of_a_table_is_printed_recomputed_and_judged(number, score, n):
-    every = table(number, score, notebook("printed_scores").recorded_medians())
+    every = table(number, score, notebook("printed_scores_details").recorded_medians())
     reproduced = every[every["verdict"] == "reproduced"]
     assert reproduced["printed"].to_dict() == reproduced["recomputed"].to_dict() == READ[number]
     assert every["verdict"].value_counts().to_dict() == VERDICTS | {"not read": n - 7}

@@ -1,10 +1,10 @@
 """Errors planted in the claims of *Two scores*: the claim, what is replaced, by what."""
 
 from chapters.two_scores.laws import chi, outlying_norm, threshold
-from scipy.stats import norm
 
 from attngeo import symmetry_score
 from attngeo.bilinear.random_matrices import directionality_sd, symmetry_sd
+from attngeo.bilinear.scores import Convention
 
 
 def with_a_mean(right, x, d_head, *gamma):
@@ -12,7 +12,7 @@ def with_a_mean(right, x, d_head, *gamma):
 
 
 BETWEEN, HEADS = "symmetry_lies_between_minus_one_and_one", "directionality_of_heads"
-DEFINED, RANDOM, SIGN = "directionality_as_defined", "symmetry_of_random_matrices", "sign_of_directionality"
+DEFINED, RANDOM = "directionality_as_defined", "symmetry_of_random_matrices"
 PLANTED = [
     ("factor_of_the_symmetry_score", "symmetry", lambda m: symmetry_score(m, "released")),
     ("squared_norm_splits", "parts", lambda m: (m + m.mT, m - m.mT)),
@@ -28,9 +28,7 @@ PLANTED = [
     ("one_random_matrix_has_a_direction", "directionality_sd", lambda n: 1 / n),
     (DEFINED, "directionality", lambda right, m, gamma: right(m, gamma + 1)),
     (DEFINED, "released_directionality", lambda right, m, gamma: right(m, gamma * (1 - 1 / len(m)) ** 0.5)),
-    (SIGN, "one_column_limit", lambda n: (0.107 * n - 1) / (0.107 * n + 1)),
-    (SIGN, "positive_share", lambda n: 1.0),
-    (SIGN, "positive_share", lambda n: norm.cdf((0.10723 * n**0.5 - 1) / 0.498)),
+    ("other_formulas", "directionality_of", lambda right, norms, gamma, c: right(norms, gamma, Convention.DEFINITION)),
     (HEADS, "sum_influence", lambda x, d, *gamma: x * (x > threshold(d)) - outlying_norm(threshold(d), d)),
     ("equal_marginals_are_not_enough", "chance_of_outlying_rows", lambda n: 0.0),
     ("spread_of_symmetry", "symmetry_sd", lambda n, c=None: 2**0.5 / n),

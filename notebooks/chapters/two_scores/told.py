@@ -1,0 +1,136 @@
+"""Sentences of the page on directionality that depend on its threshold, each chosen by what was computed for it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pandas as pd
+
+from attngeo.bilinear.null_laws import laws_of_shape
+from attngeo.experiments.runs.numbers_in_words import as_percent, as_score, joined_by_and
+from attngeo.experiments.survey.families import GROUPS, auc, score_interval
+from chapters.two_scores.thresholds import BAND, FACTORS, THRESHOLDS
+from chapters.two_scores.norms import FORMULAS, families, stacks
+from chapters.two_scores.laws import first_positive_limit
+
+NARROW, BROAD = 768, 4096  # rows of W_qk in BERT base and GPT-2, and in Llama 3 8B
+ANY = 0.95  # half the width of a range that is nearly the whole of [-1, 1]
+WAYS = {"decoders": -1, "encoders": 1}
+
+
+def score_of(model: str, part: str, gamma: float, formula: str = "directionality") -> float:
+    """Directionality of a recorded model, median over its layers."""
+    return float(stacks(gamma).set_index(["model", "part"]).loc[(model, part), formula])
+
+
+def read_as(d: float) -> str:
+    """How the paper reads a score."""
+    return "rows dominate" if d > 0 else "columns dominate" if d < 0 else "neither side dominates"
+
+
+def at_the_threshold(gamma: float) -> str:
+    """What the score says of GPT-2 at the threshold of the page."""
+    d = score_of("GPT-2", "decoder", gamma)
+    return f"""At the threshold of this page, $\\gamma = {gamma:g}$, the score of GPT-2 is {as_score(d)}, which is read as
+        *{read_as(d)}*."""
+
+
+def range_of_random(gamma: float, width: int = BAND) -> str:
+    """The range of d that 95 % of random layers have."""
+    half = min(1.0, laws_of_shape(width, width, gamma)["directionality"].half_width)
+    if half > ANY:
+        return f"""At $\\gamma = {gamma:g}$, a random layer of width {width} can have almost any score between $-1$ and 1,
+            because hardly any row or column exceeds the threshold by chance."""
+    return f"""At $\\gamma = {gamma:g}$, 95 % of random layers of width {width} have scores between {as_score(-half)} and
+        {as_score(half)}."""
+
+
+def one_column(means: Sequence[float], n: int, gamma: float) -> str:
+    """Where the mean score of a matrix with one strong column is positive, by the factors on this column."""
+    grown = [(factor, d) for factor, d in zip(FACTORS, means, strict=True) if factor > 1]
+    above = [factor for factor, d in grown if d > 0]
+    begin = f"At the threshold $\\gamma = {gamma:g}$, the mean score of matrices with {n} rows"
+    if not above:
+        return f"{begin} is negative for every factor that we tried, as it should be."
+    if len(above) == len(grown):
+        return f"""{begin} is positive for every factor above 1 that we tried. When the column is {FACTORS[-1]:g} times as long
+            as before, the mean score is {as_score(means[-1])}."""
+    if above == [factor for factor, _ in grown if above[0] <= factor <= above[-1]] and above[-1] < FACTORS[-1]:
+        return f"""{begin} is positive if the column is multiplied by a factor between {above[0]:.2g} and {above[-1]:.2g}. For
+            larger factors, the mean score is negative, as it should be."""
+    return f"{begin} is positive for {len(above)} of the {len(grown)} factors above 1 that we tried."
+
+
+def from_which_size(gamma: float) -> str:
+    """From how many rows on a column that outgrows all others gives a positive score, beside known models."""
+    first = first_positive_limit(gamma)
+    begin = f"""If one column outgrows all others, the limit of the score is positive in matrices with {first:,} rows or
+        more"""
+    if first <= NARROW:
+        return f"{begin}. BERT base and GPT-2 have {NARROW} rows, so their scores can have the wrong sign."
+    if first <= BROAD:
+        return f"""{begin}. BERT base and GPT-2 have {NARROW} rows, so in them the score has the right sign for such a
+            column. Llama 3 8B has {BROAD:,} rows, so in this model the score can have the wrong sign."""
+    return f"{begin}, which is far more than the {BROAD:,} rows of Llama 3 8B."
+
+
+class Share(NamedTuple):
+    """Share of the pairs of an encoder family and a decoder family in which the encoder has the higher score."""
+
+    value: float
+    low: float  # of an interval of 95 % in which families count as independent
+    high: float
+
+    @property
+    def side(self) -> int:
+        """1 or -1 where encoders or decoders score significantly higher, 0 where the interval includes a half."""
+        return int(self.low > 0.5) - int(self.high < 0.5)
+
+    def __str__(self) -> str:
+        return f"{as_percent(self.value)} [{as_percent(self.low)}, {as_percent(self.high)}]"
+
+
+def share(gamma: float, formula: str = "directionality", modality: str = "") -> Share:
+    """In how many pairs of families the encoder has the higher score; of one modality if it is named."""
+    scores = families(gamma, modality).set_index("attention")[formula]
+    encoders, decoders = (scores.loc[[kind]] for kind in GROUPS.values())
+    area = auc(encoders, decoders)
+    return Share(area, *score_interval(area, len(encoders), len(decoders)))
+
+
+def separation_table(gamma: float) -> pd.DataFrame:
+    """`share` by formula, of all families and of those of text."""
+    return pd.DataFrame(
+        {
+            "formula": words,
+            "all families": str(share(gamma, formula)),
+            "families of text": str(share(gamma, formula, "text")),
+        }
+        for formula, words in FORMULAS.items()
+    )
+
+
+def separated(gamma: float) -> str:
+    """Whether encoders and decoders differ by the paper's definition on the weights that we read."""
+    found = share(gamma)
+    begin = f"On the weights that we read, with the paper's definition and $\\gamma = {gamma:g}$,"
+    counted = f"""The encoder has the higher score in {as_percent(found.value)} of the pairs of an encoder family and a decoder
+        family (95 % confidence interval: {as_percent(found.low)} to {as_percent(found.high)})."""
+    if found.side > 0:
+        return f"{begin} encoders have higher scores than decoders, as the paper states. {counted}"
+    if found.side < 0:
+        return f"""{begin} decoders have higher scores than encoders, which is the opposite of what the paper states.
+            {counted}"""
+    return f"{begin} the scores of encoders and decoders do not differ significantly. {counted}"
+
+
+def separated_at_other_thresholds() -> str:
+    """At which of the thresholds from 0 to 4 the groups differ by the paper's definition, and in which direction."""
+    sides = {g: share(g).side for g in THRESHOLDS}
+    found = {words: [f"{g:g}" for g, side in sides.items() if side == way] for words, way in WAYS.items()}
+    tried = f"Among the {len(sides)} thresholds from 0 to 4 that we tried,"
+    if not any(found.values()):
+        return f"{tried} the groups differ significantly at none."
+    parts = [
+        f"{who} have significantly higher scores at {joined_by_and(at) if at else 'none'}" for who, at in found.items()
+    ]
+    return f"""{tried} {" and ".join(parts)}. With so many thresholds, a few significant differences are expected by chance."""

@@ -1,0 +1,68 @@
+"""The page on directionality: its check at other thresholds, its labels, and its sentences for every outcome."""
+
+import pytest
+import torch
+from chapters.two_scores import thresholds, told
+from chapters.two_scores.laws import norms_of_one_column, norms_with_strong_column
+from chapters.two_scores.norms import stacks
+from notebook_code import notebook
+
+from attngeo.bilinear.scores import score
+
+
+@pytest.mark.parametrize("gamma", [0.0, 1.0, 2.5, 3.0, 4.0])
+def test_the_check_of_the_sign_follows_the_threshold(gamma):
+    result = notebook("directionality").sign_of_directionality(gamma=gamma, n=256, seed=1)
+    assert result.supported, [c for c in result.comparisons if not c.holds]
+    assert f"$\\gamma = {gamma:g}$" in result.corrected
+
+
+def test_norms_with_a_strong_column_are_those_of_the_matrices():
+    norms = norms_with_strong_column(6, [1.0, 5.0], 2, torch.Generator().manual_seed(0))
+    m = torch.randn(6, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    m[:, 0] *= 5
+    torch.testing.assert_close(norms[:, 1, 0], torch.stack((m.norm(dim=1), m.norm(dim=0))))
+    rows, columns = norms_of_one_column(6, 3, torch.Generator().manual_seed(0))
+    torch.testing.assert_close(columns.sum(1), rows.norm(dim=1))
+
+
+def test_the_recorded_norms_give_the_scores_of_their_matrix():
+    at_two = stacks(2.0).set_index(["model", "part"])
+    assert at_two.loc[("GPT-2", "decoder"), "directionality"] == pytest.approx(-0.10, abs=0.01)
+    assert float(score(torch.diag(torch.tensor([1.0, 2.0]))).directionality) == 0
+
+
+def test_labels_are_a_gap_apart_and_keep_their_order():
+    heights = {"a": 0.0, "b": 0.01, "c": 0.02, "d": 0.9}
+    placed = thresholds.spread_out(heights, 0.1)
+    assert list(placed) == ["a", "b", "c", "d"] and placed["d"] == 0.9
+    assert placed["b"] == pytest.approx(0.01) and placed["c"] - placed["b"] == pytest.approx(0.1)
+
+
+MEANS = {  # of the score, by factor: what is said
+    "is negative for every factor": lambda k: -0.5,
+    "is positive for every factor": lambda k: 0.5,
+    "between 5.7 and 64": lambda k: 0.5 if 5 <= k <= 12 else -0.5,
+    "for 9 of the 18 factors": lambda k: 0.5 if k % 2 else -0.5,
+}
+
+
+@pytest.mark.parametrize("words", MEANS)
+def test_what_is_said_of_one_column_follows_from_the_means(words):
+    means = [MEANS[words](k) for k in range(len(thresholds.FACTORS))]
+    assert words in " ".join(told.one_column(means, 768, 2.0).split())
+
+
+@pytest.mark.parametrize(("side", "words"), [(0.99, "as the paper states"), (0.01, "opposite"), (0.5, "do not differ")])
+def test_what_is_said_of_encoders_and_decoders_follows_from_the_interval(monkeypatch, side, words):
+    monkeypatch.setattr(told, "share", lambda *at: told.Share(side, side - 0.005, side + 0.005))
+    assert words in told.separated(2.0)
+
+
+def test_a_range_that_fills_the_scale_is_named():
+    assert "almost any score" in told.range_of_random(4.0) and "between −" in told.range_of_random(1.0)
+
+
+@pytest.mark.parametrize(("gamma", "words"), [(1.0, "wrong sign"), (3.0, "Llama 3 8B has"), (4.0, "far more")])
+def test_the_size_from_which_the_sign_is_wrong_is_set_beside_known_models(gamma, words):
+    assert words in " ".join(told.from_which_size(gamma).split())
