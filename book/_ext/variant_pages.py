@@ -1,7 +1,7 @@
 """Pages of the variants of chapters, and the switch between them at the top of the page.
 
-A variant has a page of its own beside the page of its chapter, such as ``directionality-gamma-3.html``. After the book has
-been built, `write_variants` reads the chapter once more for each variant, with the variant's run instead of the
+A variant has a page of its own beside the page of its chapter, such as ``directionality-gamma-3.html``. After the book
+has been built, `write_variants` reads the chapter once more for each variant, with the variant's run instead of the
 chapter's. So the labels, numbers and links of a variant are those of the chapter, and the search index, the inventory
 and the table of contents, which have been written before, do not contain variants.
 """
