@@ -154,7 +154,7 @@ table(
 # {glue:text}`d-rotary-told` of these {glue:text}`d-plans` intervals exclude 0.
 #
 # Press *Play* to watch four such models train from the same weights, and switch from a table to rotary positions. With a table, the
-# $W_{qk}$ of the encoder becomes its own mirror image at the diagonal, and the part of $W_{qk}$ that compares positions does so, too.
+# $W_{qk}$ of the encoder becomes its own mirror image at the diagonal. The same happens to the part of $W_{qk}$ that compares positions.
 # The pictures show the first layers of single runs. {numref}`fig-positions-arms` shows medians over layers.
 
 # %% tags=["remove-input"]
@@ -337,7 +337,7 @@ Markdown(told.of_the_papers_shape())
 # the moment when it reaches the final loss of the encoder with rotary positions. No encoder with a table ever reaches that loss, so this
 # number does not exist. The reverse comparison exists but was not planned ({numref}`tab-positions-equal-loss`). When encoders with
 # rotary positions pass the final loss of encoders with a table, their $s$ is at most {glue:text}`equal-loss-most`. So encoders with
-# rotary positions are not less symmetric because they have been trained further.
+# rotary positions would also be less symmetric if their training had stopped at the same loss.
 
 # %% tags=["remove-input"]
 table(

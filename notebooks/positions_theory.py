@@ -236,7 +236,7 @@ show(update_between_positions())
 #
 # Let the text be reversible ($K_m = K_m^\top$) and $A$ be anything, or the text be any and $A$ symmetric. Then:
 #
-# 1. $\Gamma$ is symmetric. For centred positions, $\bar p = 0$, so is the update, exactly.
+# 1. $\Gamma$ is symmetric. For centred positions ($\bar p = 0$), the update is exactly symmetric, too.
 # 2. If the update $M$ is not 0, $1 - s \le \rho^2$ with $\rho = \tfrac{\lambda\kappa}{N}\|\bar p\|\,\|b\| / \|M\|_F$ and
 #    $b = P_c^\top \Gamma 1$. If $\sum_m |\gamma(m)|$ is finite, $b = -P_c^\top \tau$, where
 #    $\tau_i = \sum_{m:\, i + m \notin [1, N]} \gamma(m)$ is what the borders cut off.
@@ -251,7 +251,7 @@ show(update_between_positions())
 # case, which is 1.
 #
 # For 2, the skew part is that of the second term, up to the factor $ab^\top$ with $a = \bar p$, and $2\|(ab^\top)_n\|^2 = \|a\|^2\|b\|^2 - (a^\top b)^2$. As
-# $1 - s = 2\|M_n\|^2/\|M\|^2$, the bound follows. If the sum $S = \sum_{m \neq 0}\gamma(m)$ is absolute,
+# $1 - s = 2\|M_n\|^2/\|M\|^2$, the bound follows. If the sum $S = \sum_{m \neq 0}\gamma(m)$ converges absolutely,
 # $\Gamma 1 = S 1 - \tau$, and $P_c^\top 1 = 0$.
 #
 # For 3, $\|\bar p\| = N^{-1/2}$, and $\|\tau\|$ is bounded in $N$, since $|\tau_i| \le c(\theta^i + \theta^{N+1-i})/(1 - \theta)$. The
@@ -361,7 +361,8 @@ show(border(n_tokens, seed))
 # them is symmetric. So a decoder whose position embeddings come to lie near one line can have a symmetric position part, although
 # nothing above the diagonal contributes. In the decoders that we trained below, $s$ of $P W_{qk} P^\top$ rises to {glue:text}`decoder-between` at the end of
 # training, against {glue:text}`encoder-between` in the encoders, while $s$ of the whole $W_{qk}$ stays at
-# {glue:text}`decoder-whole`. We have not measured how close the rows of their tables come to one line.
+# {glue:text}`decoder-whole`. We have not measured how close the position embeddings of
+# these decoders are to one line.
 
 
 # %%
@@ -437,8 +438,8 @@ glue("characters", characters.max(), ".2f")
 #
 # For the best read-out, the loss to second order is $-\langle A, T\rangle + \frac12 \mathrm{Tr}(A^\top H A S)$ plus a constant, once
 # $b$ is at its best. $H = K_0$ is the Hessian of the cross-entropy at the frequencies, $S$ the variance of $w$ summed over
-# the hidden positions. Their number is fixed, so the mass of $w$ is constant. The variance sums $K_{l-j}$ over shown
-# $j, l$: those with $j = l$ give a multiple of $H$. For $j \neq l$ every ordered pair is shown equally often, which gives a
+# the hidden positions. Their number is fixed, so the mass of $w$ is constant. The variance is the sum of $K_{l-j}$ over
+# all shown $j$ and $l$. The terms with $j = l$ give a multiple of $H$. For $j \neq l$ every ordered pair is shown equally often, which gives a
 # multiple of $T$. So $S = \alpha H + \beta T$. On vectors of sum 0, where $H$ is invertible, put
 # $Z = H^{-1/2} T H^{-1/2}$. Then $A = H^{-1} T S^{-1} = H^{-1/2} Z(\alpha + \beta Z)^{-1} H^{-1/2}$, which is symmetric.
 #
@@ -650,7 +651,7 @@ show(read_out_comes_first(), unfolded=True)
 #   {glue:text}`one-sided-norm-both` and {glue:text}`one-sided-norm-left`, whereas that of trained encoders is
 #   {glue:text}`trained-norm`.
 # - **The one-sided read-out was not very uneven.** Its evenness after stage 1 is {glue:text}`one-sided-evenness`, where 0 would mean
-#   one-sided and $-1$ odd. By the theorem, such a read-out still gives an update whose $s$ is about as large.
+#   one-sided and $-1$ odd. By the theorem, such a read-out still gives an update with an $s$ of about this size.
 # - **The expected gradient does not govern the measure here.** By the theorem, the read-out from both sides should give an $s$ near 1
 #   between positions. The measured $s$ is {glue:text}`one-sided-s-both`.
 #

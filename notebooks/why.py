@@ -242,7 +242,7 @@ Markdown(
 )
 
 # %% tags=["remove-cell"]
-seen = places.places_table()
+seen = places.places_table(with_ours=agreement is not None)
 minilm, smollm = (seen.iloc[row] for row in (0, 1))
 between, of_weights = places.COLUMNS["between_places"], places.COLUMNS["symmetry"]
 assert smollm[of_weights] < 0.15 < 0.5 < smollm[between] < minilm[between]

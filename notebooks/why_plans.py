@@ -97,8 +97,9 @@ assert at_equal_loss.low > 0 and s_of_rotary["mixed"] < min(s_of_rotary["mask"],
 # - The plan on uninformative sides says what follows if the models do not learn. The other plans on this page do not, so we say where
 #   that happened.
 # - The runs were made on a GPU in single precision with TF32 products, up to fifteen at a time. The experiments on single characters in
-#   {doc}`Types of positional encoding <positions>` have the same settings but were made on CPUs. Encoders with learned position
-#   embeddings ({glue:text}`s-table`) and with rotary positions ({glue:text}`s-rotary`) have similar scores on both pages.
+#   {doc}`Types of positional encoding <positions>` have the same settings but were made on CPUs. On this page, encoders with learned
+#   position embeddings score {glue:text}`s-table` and encoders with rotary positions score {glue:text}`s-rotary`, which is similar to the
+#   scores given there.
 # :::
 #
 # ## Slow waves hardly tell left from right

@@ -75,10 +75,10 @@ def of_plan(judgement: Judged) -> str:
     interaction = with_interval(judgement.interaction, as_score)
     found = (
         "The symmetry score of encoders with a table minus that of encoders with rotary positions is"
-        f" {first} over {len(judgement.arms['mlm-learned'])} seeds. This difference minus the corresponding difference"
-        f" for decoders is {interaction}."
+        f" {first} over {len(judgement.arms['mlm-learned'])} seeds. The second measure of the plan, which is this"
+        f" difference minus the same difference of decoders, is {interaction}."
     )
-    asked = f"The plan asked that the first interval lies above {ENOUGH:g} and the second interval above 0."
+    asked = f"The plan asked for a first interval above {ENOUGH:g} and a second interval above 0."
     follows = {
         Outcome.HOLDS: "Both conditions are met.",
         Outcome.IN_PART: "The first interval lies above 0, but the conditions are not both met.",

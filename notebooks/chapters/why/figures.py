@@ -42,14 +42,14 @@ def turned_waves(offset: int, periods: tuple[int, int]) -> CaptionedFigure:
     curve.axhline(0, color=NEUTRAL, linewidth=0.8)
     curve.plot(by_period, [turned_score(period, offset) for period in by_period], color=CROSS)
     curve.plot(periods, [turned_score(period, offset) for period in periods], "o", color=NEUTRAL)
-    curve.set(xscale="log", xlabel="period (positions)", title="$s$ by period", ylim=(-1.2, 1.2))
+    curve.set(xscale="log", xlabel="period (positions)", ylabel="symmetry $s$", title="$s$ by period", ylim=(-1.2, 1.2))
     curve.set_xticks([4, 8, 16, 32, 64], ["4", "8", "16", "32", "64"])
     curve.minorticks_off()
     brief = joined_by_and(told)
     caption = (
         f"What a head that looks {offset} places ahead does to a wave of the position embeddings. It compares the wave"
         f" (grey) with the same wave {offset} places on (green, dashed). A slow wave hardly changes over {offset} places,"
-        f" so the head is nearly symmetric on it although it looks to one side only. The symmetry is {brief} (right:"
+        f" so the head is nearly symmetric on it although it looks to one side only. The symmetry is {brief} (last panel:"
         f" $s = \\cos 2\\varphi$, where the wave is turned by the angle $\\varphi = 2\\pi \\cdot {offset}$ / period)."
     )
     alt = f"A slow and a fast wave, each with a copy that is shifted by {offset} positions. Symmetry is {brief}."

@@ -24,15 +24,19 @@ def trained() -> pd.DataFrame | None:
     return medians
 
 
-def places_table() -> pd.DataFrame:
-    """A row for each released model, and for each type of positional encoding of our encoders that were measured."""
+def places_table(with_ours: bool) -> pd.DataFrame:
+    """A row for each released model, and for each type of positional encoding of our encoders that were measured.
+
+    Args:
+        with_ours: whether all runs of why_agreement are complete; its plan allows no comparison of arms before.
+    """
     medians = scores_between_places.recorded().groupby("model")[list(COLUMNS)].median()
     rows = [
         dict(zip(("model", "objective", "positional encoding", "seeds"), (*words, "–"), strict=True))
         | {title: medians.loc[model, column] for column, title in COLUMNS.items()}
         for model, words in RELEASED.items()
     ]
-    ours = trained()
+    ours = trained() if with_ours else None
     if ours is not None:
         for arm, words in TRAINED.items():
             chosen = ours[ours["arm"] == arm]

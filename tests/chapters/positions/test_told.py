@@ -30,7 +30,9 @@ def test_every_outcome_has_a_label_of_its_own_and_a_sentence():
     assert all(judgement.outcome.name == name for name, judgement in every.items())
     assert len({judgement.outcome.verdict for judgement in every.values()}) == len(Outcome)
     assert every["IN_PART"].outcome.verdict is Verdict.SHORT
-    assert len({told.of_plan(judgement).rpartition("interval above 0. ")[2] for judgement in every.values()}) == 4
+    assert (
+        len({told.of_plan(judgement).rpartition("second interval above 0. ")[2] for judgement in every.values()}) == 4
+    )
     assert "Both conditions are met" in told.of_plan(every["HOLDS"])
     words = told.outcomes(every)
     assert words == (
