@@ -1,5 +1,8 @@
 # ---
 # jupyter:
+#   attngeo:
+#     variants:
+#       experiment: [positions_characters, positions_mini, positions_pieces_longer]
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -14,7 +17,7 @@
 # predict the next token {cite}`saponati2025`. We kept the objective and changed how the models encode positions.
 
 # %% tags=["parameters", "remove-input"]
-experiment: str = "positions_characters"  # planned experiment that the page begins with; a folder of data/runs
+experiment: str = "positions_characters"  # planned experiment that the page begins with, a folder of data/runs
 seeds: int = 10  # seeds of each experiment that count, the first ones of its plan; in [3, 10]
 
 # %% tags=["remove-cell"]
@@ -181,12 +184,12 @@ assert at_equal_loss.low > 0
 glue("equal-loss", with_interval(at_equal_loss, as_score))
 
 # %% [markdown]
-# Two remarks belong to this table. First, the encoders that predict from another place and most encoders with frozen waves hardly
+# Two facts limit what this table shows. First, the encoders that predict from another place and most encoders with frozen waves hardly
 # learned: their held-out loss stayed above {glue:text}`plateau` nats, the level of a model that knows little more than how frequent
 # each character is. The plans of these two experiments have no rule for this case. We therefore take neither result as evidence for or
 # against the explanation. The same is true of the models that first learned from one side. Second, encoders with random characters in
 # place of the mask end at a higher loss, so they might only be at an earlier stage of training. At equal loss, however, the difference
-# in symmetry remains ({glue:text}`equal-loss`). The plan did not ask for this comparison.
+# in symmetry remains ({glue:text}`equal-loss`). Our plan did not ask for a comparison at equal loss.
 #
 # A details page describes [each of the planned experiments](why_plans.py), with its figures and checks.
 
@@ -274,7 +277,7 @@ Markdown(places.told_of_ours(seen))
 
 # %% [markdown]
 # {cite:t}`chen2023` describe locality and symmetry as two common properties of positional encodings in BERT-style models. Their
-# subject is the positional encodings and not $W_{qk}$. Our finding is about the place where a model stores its
+# paper is about positional encodings and not about $W_{qk}$. Our finding is about the place where a model stores its
 # comparison of positions, and not about whether the model has one.
 
 # %% tags=["remove-cell"]

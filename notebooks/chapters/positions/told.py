@@ -22,15 +22,15 @@ from attngeo.experiments.runs.numbers_in_words import as_score, number, spelled,
 
 MINI = "positions_mini"
 FOUND = {
-    Outcome.HOLDS: "found all that its plan asked for",
-    Outcome.IN_PART: "found the effect but less of it than its plan asked for",
+    Outcome.HOLDS: "found everything that its plan asked for",
+    Outcome.IN_PART: "found a smaller or less certain effect than its plan asked for",
     Outcome.UNDECIDED: "could not answer the question",
     Outcome.FALLS: "did not find the effect",
 }
 
 
 def outcomes(experiments: Mapping[str, Judged]) -> str:
-    """How many experiments found what: ``Of five planned experiments, two found all that their plans asked for, ...``."""
+    """How many experiments found what: ``Of five planned experiments, two found everything that their plans asked for, ...``."""
     counts = Counter(judgement.outcome for judgement in experiments.values())
     told = []
     for outcome, found in FOUND.items():

@@ -213,7 +213,7 @@ def sides(experiment: Planned) -> Finding:
 def runs_so_far(experiment: Planned, arms: Sequence[str]) -> str:
     """How many runs of some arms are recorded."""
     done = sum(len(experiment.runs.get(arm, {})) for arm in arms)
-    return f"{done} of the {sum(experiment.planned[arm] for arm in arms)} runs that decide are recorded"
+    return f"{done} of the {sum(experiment.planned[arm] for arm in arms)} runs that the plan compares are recorded"
 
 
 # the correlation of the two directions of a pair
