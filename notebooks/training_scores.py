@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Encoders with learned position embeddings become symmetric during training, but whether decoders become directional is still open
+# # Encoders become symmetric during training; whether decoders become directional is open
 #
 # If the paper's theorems describe what happens during training, we should be able to watch their predictions come true step
 # by step. The query-key matrices of encoders should become symmetric, and the query-key matrices of decoders should become
@@ -16,10 +16,9 @@
 # that predicts tokens from the text on their left.
 #
 # **The prediction about symmetry is confirmed: in {glue:text}`s-holds` pairs of models whose scores the authors released, the
-# encoder has the higher symmetry score at the end of training. The prediction about
-# directionality is undecided: the decoder is the more directional model in only {glue:text}`d-holds`
-# pairs, and columns with large norms, which the paper predicts for decoders, also appear in every
-# encoder.** We also trained small models. In those that read characters, both differences between encoders and decoders
+# encoder has the higher symmetry score at the end of training** {glue:md}`solid:myst`. **The prediction about directionality is
+# undecided: the decoder is the more directional model in only {glue:text}`d-holds` pairs, and columns with large norms, which
+# the paper predicts for decoders, also appear in every encoder** {glue:md}`not-shown:myst`. We also trained small models. In those that read characters, both differences between encoders and decoders
 # depend on the type of positional encoding. With learned position embeddings, which the paper's models use, both differences
 # have the sign that the paper predicts. With rotary position embeddings, both differences have the opposite sign, although
 # the reversal in directionality is larger than the variation between seeds in only {glue:text}`d-rotary-reversed` of
@@ -67,6 +66,7 @@ from attngeo.bilinear.random_matrices import symmetry_sd
 from livingpaper.claims.claim import Verdict, claim
 from livingpaper.claims.seed_intervals import Training
 from livingpaper.display.page import glue, show, table
+from livingpaper.display.strength import strength
 from attngeo.experiments.runs.numbers_in_words import (
     as_percent,
     as_score,
@@ -115,7 +115,7 @@ released_over_steps()
 # call a difference in directionality between two of the authors' models *larger than chance* if it exceeds
 # {glue:text}`scatter` of these standard deviations, and *undecided* otherwise.
 #
-# :::{admonition} How sure is this
+# :::{admonition} How sure is this?
 # - The authors trained every model once, so we cannot compare a difference between two of their models with the variation
 #   between seeds.
 # - We know the authors' scores only second-hand. The audit was based on the authors' result files and code, neither of which
@@ -502,6 +502,8 @@ for name, value in {
     "n-least-settings": len(least),
     "n-skew-settings": len(skew),
     "skew-settings": joined_by_and([f"*{short(label)}*" for label in skew]),
+    "solid": strength("solid"),
+    "not-shown": strength("not shown"),
 }.items():
     glue(name, value)
 
