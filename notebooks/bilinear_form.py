@@ -13,16 +13,15 @@
 # # What does it mean that a query-key matrix is symmetric?
 #
 # When a Transformer reads *the dog met my old cat*, attention decides how much *dog* takes up from *cat*, and how much *cat*
-# takes up from *dog*. If these two decisions are linked, then the weights of a model are less free than they look, and the link
-# may tell us how the model was trained. The paper that this book checks {cite}`saponati2025` claims that training creates such a
-# link in encoders.
+# takes up from *dog*. If these two decisions are linked, the weights of a model reveal something about how the model was trained.
+# The paper that this book checks {cite}`saponati2025` claims that training creates such a link in encoders.
 #
 # **In each attention head, a single matrix, the query-key matrix $\Wqk$, scores every pair of tokens. This matrix is symmetric if,
 # for any two tokens, the first gives the second exactly the score that the second gives the first.** The *symmetry score* $s$ says
 # how close a matrix comes to this. It is 1 for a symmetric matrix and close to 0 for a random one. {glue:md}`strength:myst` Two
-# things do not follow from a symmetric matrix. The attention *weights* of two tokens still differ, because the softmax treats each
-# token by itself. And if a whole layer is symmetric, its heads need not be, because the score of a layer is usually computed for
-# the sum of its heads.
+# things do not follow from a symmetric matrix. The attention *weights* of two tokens still differ, because the softmax normalises
+# the scores of each token separately. Moreover, a layer can be symmetric although its heads are not, because the score of a layer is
+# usually computed from the sum of its heads.
 
 # %% tags=["parameters", "remove-input"]
 symmetry: float = 1.0  # symmetry score at which the first figure opens; in [-1, 1]
@@ -58,7 +57,7 @@ word_scores(d, seed, symmetry)
 
 # %% [markdown]
 # :::{admonition} How sure is this?
-# - What this page says about scores, weights and the symmetry score is mathematics, and the proofs are on the page.
+# - The statements about scores, weights and the symmetry score are mathematical results, and this page contains their proofs.
 # - The matrices in the two figures are made up, so that every value of $s$ can be seen. What trained models have is measured on
 #   [the next page](pretrained_survey.py).
 # - The page describes attention without biases and without rotary positions. Both change the scores of a model, and $\Wqk$ does
@@ -67,9 +66,9 @@ word_scores(d, seed, symmetry)
 #
 # ## One score for each ordered pair of tokens
 #
-# A Transformer represents token $i$ by a vector $x_i \in \R^d$, its *embedding*. An attention head turns the embedding of the
-# token that attends into a *query* $q_i = \Wq\T x_i$, and the embedding of a token that is attended to into a *key*
-# $k_j = \Wk\T x_j$. The product of query and key is the *raw score* that token $i$ gives token $j$:
+# A Transformer represents token $i$ by a vector $x_i \in \R^d$, its *embedding*. An attention head computes two vectors from each
+# embedding. The *query* $q_i = \Wq\T x_i$ represents what token $i$ looks for, and the *key* $k_j = \Wk\T x_j$ represents what
+# token $j$ offers. The product of query and key is the *raw score* that token $i$ gives token $j$:
 #
 # $$
 # \hat\alpha_{ij} = q_i \cdot k_j = (\Wq\T x_i) \cdot (\Wk\T x_j) = x_i\T\, \Wqk\, x_j, \qquad \Wqk = \Wq \Wk\T .
@@ -127,7 +126,7 @@ word_scores(d, seed, symmetry)
 # ```
 # ````
 #
-# We check both parts on matrices that are made to have a given symmetry score. The check also shows that the attention weights of
+# We check both parts on matrices with a known symmetry score. The check also shows that the attention weights of
 # a symmetric matrix are not symmetric.
 
 
@@ -179,8 +178,8 @@ show(meaning_of_the_symmetry_score(d=d, seed=seed), unfolded=True)
 # ## The heads decide, and their sum does not
 #
 # A layer has several heads, and each head has its own query-key matrix and its own softmax. The paper studies the sum of these
-# matrices over the heads of a layer ({prf:ref}`rem-s1-5`). No softmax ever sees this sum. It can be symmetric although no head is:
-# in {numref}`fig-heads-of-words`, each of {glue:text}`n-heads` heads looks in one direction only and has
+# matrices over the heads of a layer ({prf:ref}`rem-s1-5`). No softmax is ever applied to this sum. The sum can be symmetric although
+# no head is symmetric. In {numref}`fig-heads-of-words`, each of {glue:text}`n-heads` heads looks in one direction only and has
 # $s$ = {glue:text}`s-of-head`. Their sum is {glue:text}`outcome-of-sum`, with $s$ = {glue:text}`s-of-sum`.
 
 # %% tags=["remove-input"]

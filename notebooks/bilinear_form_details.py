@@ -171,7 +171,7 @@ show(scores_are_a_bilinear_form(d=d, n_tokens=n_tokens, seed=seed), unfolded=Tru
 # 1. the weights are convex coefficients: $\alpha_{ij} > 0$ and $\sum_j \alpha_{ij} = 1$;
 # 2. they are ordered as the raw scores are:
 #    $\alpha_{ij} < \alpha_{ij'} \Leftrightarrow \hat\alpha_{ij} < \hat\alpha_{ij'}$;
-# 3. attention adds an image of a point in the convex hull of the embeddings,
+# 3. attention adds to each embedding a convex combination of all embeddings, mapped by $W_v$,
 #
 # $$
 # \hat x_i\T = x_i\T + \sum_{j=1}^N \alpha_{ij}\, x_j\T W_v .
@@ -285,8 +285,8 @@ show(values_enter_as_rows(**one_head))
 
 # %% [markdown]
 # The proof in the paper adds that the softmax suppresses negative and near-zero scores. However, the softmax cannot tell whether a
-# score is negative, because adding one number to all scores of a row changes no weight. What it suppresses are the scores that lie
-# far below the largest score of their row.
+# score is negative, because adding one number to all scores of a row changes no weight. It suppresses the scores that lie far
+# below the largest score of their row.
 
 
 # %%

@@ -10,7 +10,7 @@
 # # Details: heads or their sum
 #
 # A layer of attention has several heads, and each head has a query-key matrix of its own. The paper {cite}`saponati2025` scores the
-# sum of these matrices, which no softmax ever uses. [The page on encoders and decoders](pretrained_survey.py) therefore asks
+# sum of these matrices, to which no softmax is ever applied. [The page on encoders and decoders](pretrained_survey.py) therefore asks
 # whether the heads of trained encoders are symmetric or only their sum. This page has the evidence behind its answer.
 #
 # **In most families of encoders, the heads are symmetric, and their sum is more symmetric still.** In the median family of
@@ -390,7 +390,7 @@ show(section_3_symmetry_after_removals())
 # %% [markdown]
 # ## What it means for you
 #
-# - The score of a layer is the score of a sum that no softmax computes. In {glue:text}`more` of {glue:text}`n-encoders` families of
+# - The score of a layer is the score of a sum to which no softmax is ever applied. In {glue:text}`more` of {glue:text}`n-encoders` families of
 #   encoders, this sum adds more to the symmetry score than the heads have themselves.
 # - So look at the heads as well as at the sum: `attngeo score MODEL --per-head`.
 # - Compare only layers with the same number of heads, or compare single heads. Twelve heads form 66 pairs, all of which can add

@@ -10,9 +10,9 @@
 # # Encoders are more symmetric than decoders, and size matters, too
 #
 # An *encoder* is a model in which every token attends to the tokens on both sides, and a *decoder* is a model in which every token
-# attends only to the tokens before it. If the two kinds of model differ in the [symmetry](bilinear_form.py) of their query-key
-# matrices, their weights show a trace of how they were trained, and you know which symmetry score to expect of your own model. The
-# paper {cite}`saponati2025` claims that encoders are the more symmetric ones (Section 3).
+# attends only to the tokens before it. If the query-key matrices of these two kinds of model differ in their
+# [symmetry](bilinear_form.py), then the weights of a model show how it was trained. You would also know which symmetry score to
+# expect of your own model. The paper {cite}`saponati2025` claims that encoders are the more symmetric models (Section 3).
 #
 # **For language models, this is true. Among the models whose scores the authors released, the encoder has the higher symmetry score
 # in {glue:text}`pairs` pairs of an encoder and a decoder ({glue:text}`share`).** {glue:md}`strength:myst`
@@ -91,8 +91,8 @@ for name, value in {
 #   authors, data or training recipe.
 # - We also read the weights of other models ourselves. There, the encoder has the higher score in {glue:text}`pairs-read` pairs of
 #   families ({glue:text}`share-read`). {glue:text}`which-read-text` {glue:text}`text-alone`
-# - In small models, the symmetry of encoders depends on [the type of positional encoding](why.py). Learned position embeddings are
-#   used by {glue:text}`learned` released encoders.
+# - In small models, the symmetry of encoders depends on [the type of positional encoding](why.py). In our comparison,
+#   {glue:text}`learned` released encoders have learned position embeddings, so we cannot separate the two influences.
 # - We sort models by what their tokens attend to, and not by what they were trained to predict. The encoders of
 #   {glue:text}`not-masked` were never trained to fill in masked tokens.
 # :::
@@ -102,8 +102,8 @@ for name, value in {
 # A model has one query-key matrix in each layer, which is the sum over its heads. We compute the symmetry score of this matrix, and
 # the score of a model is the median over its layers. The authors released such scores for language, vision and audio models. For
 # each of these modalities, we compare every encoder with every decoder, and we count the pairs in which the encoder has the higher
-# score ({numref}`tab-survey-modalities`). This share of pairs is also known as the area under the ROC curve (AUC). It is 100 % if
-# the score separates the two groups completely and 50 % if the score says nothing about them.
+# score ({numref}`tab-survey-modalities`). This share of pairs is also known as the area under the ROC curve (AUC). The share
+# is 100 % if the score separates the two groups completely and 50 % if the score says nothing about them.
 
 # %% tags=["remove-input"]
 table(
@@ -225,14 +225,14 @@ table(
 #
 # ## Are the heads symmetric, or only their sum?
 #
-# The scores above belong to the sum over the heads of a layer, [which no softmax ever uses](bilinear_form.py). We therefore also
-# scored the heads themselves ({numref}`fig-heads-or-sum`). {glue:text}`heads-told`
+# The scores above belong to the sum over the heads of a layer, to which [no softmax is ever applied](bilinear_form.py). We therefore
+# also scored the heads themselves ({numref}`fig-heads-or-sum`). {glue:text}`heads-told`
 
 # %% tags=["remove-input"]
 symmetry_of_families(of_families_here)
 
 # %% [markdown]
-# Most single heads are more symmetric than chance would have it. In all encoders that we read, {glue:text}`outside-encoders` of the
+# Most single heads are more symmetric than random heads. In all encoders that we read, {glue:text}`outside-encoders` of the
 # single heads lie above the range that contains 95 % of heads with random weights. In decoders, the share is
 # {glue:text}`outside-decoders`. The sum adds more symmetry in encoders than in decoders because the skew-symmetric parts of their
 # heads add up less ([details](heads_or_sum.py)).

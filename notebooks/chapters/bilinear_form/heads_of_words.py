@@ -46,27 +46,25 @@ def heads_and_their_sum(n_heads: int) -> CaptionedFigure:
     s = {}
     for panel, (name, scores) in zip(panels, shown.items(), strict=True):
         s[name] = number(symmetry_score(scores), 2)
-        _arrows(panel, scores)
+        _arrows(panel, scores, height=0.6 + 0.3 * furthest)
         panel.set_title(f"{name}: s = {s[name]}")
     one, other, of_sum = s.values()
     others = " The other heads do the same at larger distances." if n_heads > 2 else ""
     caption = f"""An arrow leads from each word to the words that it scores highly. Head 1 looks one word back, and head 2
     looks one word ahead. Neither head is symmetric ($s$ = {one} and {other}).{others} The sum over the {n_heads} heads
-    has $s$ = {of_sum}{", because each word looks back exactly as it looks ahead" if n_heads % 2 == 0 else ""}."""
+    has $s$ = {of_sum}{", because it looks ahead as much as it looks back" if n_heads % 2 == 0 else ""}."""
     alt = f"""Arrows between the six words of a sentence in three panels. In the first they all point back, in the second
     ahead, and in the third, the sum, they point both ways. Symmetry scores {one}, {other} and {of_sum}."""
     return CaptionedFigure(figure, "fig-heads-of-words", " ".join(caption.split()), alt)
 
 
-def _arrows(panel: Axes, scores: Float[Tensor, "n n"]) -> None:
+def _arrows(panel: Axes, scores: Float[Tensor, "n n"], height: float) -> None:
     """The words in a row; arrows that lead back run above it, arrows that lead ahead below it."""
     for i, j in scores.nonzero().tolist():
         look = {"arrowstyle": "-|>", "connectionstyle": "arc3,rad=0.45", "color": BACK if j < i else AHEAD}
-        height = 0.16 if j < i else -0.16
-        panel.annotate("", (j, height), (i, height), arrowprops=look | {"linewidth": 1.6, "shrinkA": 0, "shrinkB": 0})
+        start = 0.16 if j < i else -0.16
+        panel.annotate("", (j, start), (i, start), arrowprops=look | {"linewidth": 1.6, "shrinkA": 0, "shrinkB": 0})
     for place, word in enumerate(WORDS):
         panel.text(place, 0, word, ha="center", va="center", fontsize=10, color=NEUTRAL)
-    furthest = float((scores.nonzero() @ torch.tensor([1, -1])).abs().max())
-    height = 0.6 + 0.3 * furthest
     panel.set(xlim=(-0.6, len(WORDS) - 0.4), ylim=(-height, height), aspect="equal")
     panel.set_axis_off()

@@ -37,7 +37,7 @@ def symmetry_of_families(of_families: pd.DataFrame) -> CaptionedFigure:
     caption = f"""Symmetry score of the heads of a layer (open circles) and of their sum (diamonds), for each family of models
     whose layers have several heads. Encoders are blue and decoders are orange. In the median family of encoders, the heads
     score {e_heads} and their sum scores {e_sum}. In the median family of decoders, the heads score {d_heads} and their sum
-    scores {d_sum}. The score of the heads is a mean that is weighted with the squared norms of their matrices."""
+    scores {d_sum}. The score of the heads is the mean of their symmetry scores, weighted by the squared norms of their matrices."""
     alt = f"""Dot plot with a row for each of {len(rows)} families. A line leads from the score of the heads to the score of
     their sum. The lines of encoders are long and lead to the right, and the lines of decoders are short and lie near
     zero."""
@@ -68,7 +68,7 @@ def heads_and_sums(of: Evidence) -> CaptionedFigure:
     figure.legend(handles, words, loc="outside upper center", ncols=2)
     caption = f"""Symmetry score of {len(heads)} single heads (points), with a row for each model whose layers have several
         heads. The encoder and the decoder of a model have separate rows, and so has its cross-attention. The black marks are
-        medians over the layers of a model: circles for the mean of the heads' scores, weighted with their squared norms, and
+        medians over the layers of a model: circles for the mean of the scores of the heads, weighted by their squared norms, and
         diamonds for the score of their sum."""
     further = int((stacks["symmetry"] > stacks["heads"]).sum())
     alt = f"""Strip plot of symmetry with {len(stacks)} rows, one per model and part. Pale points are heads, a circle is the

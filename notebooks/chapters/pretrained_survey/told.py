@@ -11,7 +11,7 @@ from chapters.pretrained_survey.sizes import of_equal_size, pairs_of, rank_corre
 from livingpaper.sizes import recorded_parameters
 
 FALLS = -0.5  # a rank correlation of s with size below which we say that s falls with size
-ONE_LAYER = {"TinyStories-1Layer-21M": "a decoder with a single layer"}
+ONE_LAYER = {"TinyStories-1Layer-21M": "which has a single layer"}
 MODALITIES = {"language": "text", "vision": "vision", "audio": "audio"}
 WHOLE_NAMES = {"iGPT": "ImageGPT"}  # of families with a short name in the registry
 CHOICES = {  # of models whose weights were read: as `families.choices` calls them, and as the page does
@@ -45,15 +45,16 @@ def exceptions(released: pd.DataFrame) -> str:
     """Which pairs of released language models have the more symmetric decoder."""
     lost = pairs_of(released).query("difference <= 0")
     if lost.empty:
-        return "There is no exception."
+        return "The encoder has the higher score in every pair."
     encoders, decoders = (list(dict.fromkeys(lost[f"model of {part}"])) for part in ("encoder", "decoder"))
     if len(decoders) > 1:
         several = [f"{row[0]} against {row[1]}" for row in lost[["model of encoder", "model of decoder"]].to_numpy()]
-        return f"The exceptions are {joined_by_and(several)}."
-    note = f", {ONE_LAYER[decoders[0]]}" if decoders[0] in ONE_LAYER else ""
+        return f"The decoder has the higher score in only {len(lost)} pairs: {joined_by_and(several)}."
+    note = f", {ONE_LAYER[decoders[0]]}," if decoders[0] in ONE_LAYER else ""
     if len(encoders) == 1:
-        return f"The only exception is the pair of the encoder {encoders[0]} and the decoder {decoders[0]}{note}."
-    return f"All exceptions have the same decoder, {decoders[0]}{note}. Their encoders are {joined_by_and(encoders)}."
+        return f"The decoder has the higher score in only one pair, {encoders[0]} against {decoders[0]}."
+    return f"""The decoder has the higher score in only {len(lost)} pairs. Their decoder is {decoders[0]}{note} and their encoders
+        are {joined_by_and(encoders)}."""
 
 
 def by_size(released: pd.DataFrame) -> str:
@@ -118,7 +119,7 @@ def inside_encoder_decoder_models(halves_of: pd.DataFrame) -> str:
     if float(own["s"].iloc[-1]) <= float(own["s"].iloc[0]):
         return f"In the encoders inside the {len(own)} {family} models, the symmetry score does not grow with size, either."
     return f"""The encoders inside encoder-decoder models do not follow this rule. In the {len(own)} models of the {family}
-        family, the symmetry score of the encoder *increases* with the number of parameters, from
+        family, the symmetry score of the encoder increases with the number of parameters, from
         {number(own["s"].iloc[0], 2)} in {own["model"].iloc[0]} to {number(own["s"].iloc[-1], 2)} in
         {own["model"].iloc[-1]} (rank correlation {rho}). So size is not the whole explanation."""
 
@@ -164,10 +165,11 @@ def other_modalities(results: pd.DataFrame) -> str:
     single = {words: families[0] for words, families in alone.items() if len(families) == 1}
     if not single:
         return ""
-    named = [f"in {words} to {WHOLE_NAMES.get(family, family)}" for words, family in single.items()]
-    return (
-        f"All released decoders belong to a single family {joined_by_and(named)}, so these comparisons decide nothing."
-    )
+    named = [
+        f"In {words}, all released decoders belong to the {WHOLE_NAMES.get(family, family)} family."
+        for words, family in single.items()
+    ]
+    return " ".join([*named, "With a single family in one of the groups, these comparisons decide nothing."])
 
 
 def reversed_halves(results: pd.DataFrame) -> str:
@@ -216,8 +218,7 @@ def read_here(stacks: pd.DataFrame) -> pd.DataFrame:
         rows.append(
             {
                 "models compared": words,
-                "families of encoders": sides["bidirectional"],
-                "families of decoders": sides["causal"],
+                "families (encoders, decoders)": f"{sides['bidirectional']}, {sides['causal']}",
                 "the encoder scores higher": f"{won} of {pairs} pairs ({percent(won, pairs)})",
                 "could be chance": "no" if found.side == 1 else "yes, too few families",
             }
@@ -231,14 +232,15 @@ def reverse_of_the_rule(stacks: pd.DataFrame) -> str:
     decoders = families[families["attention"] == "causal"]["symmetry"]
     losing = families[(families["attention"] == "bidirectional") & (families["symmetry"] <= decoders.max())]
     if losing.empty:
-        return "No encoder is an exception."
+        return "The encoder has the higher score in every pair of families."
     names = list(losing["family"])
     if names != ["BART g2p"]:
-        return f"The exceptions are the encoders of {joined_by_and(names)}."
+        return f"In all pairs in which the decoder has the higher score, the encoder is that of {joined_by_and(names)}."
     score = {part: number(_of(stacks, "BART g2p", part), 2) for part in ("encoder", "decoder")}
-    return f"""All exceptions come from a single model, BART g2p. This small model translates the spelling of a word into its
-        sounds. Its encoder and its decoder have one layer each, and each layer has one head. The symmetry score of this
-        encoder is {score["encoder"]}, and that of its decoder is {score["decoder"]}. We do not know why."""
+    return f"""In all pairs in which the decoder has the higher score, the encoder is that of BART g2p. This small model translates the spelling of a word into its
+        sounds. Its encoder and its decoder have one layer each, and each layer has one head. The symmetry score of its
+        encoder is {score["encoder"]}, and the symmetry score of its decoder is {score["decoder"]}. We do not know why this
+        model differs from the others."""
 
 
 def _of(stacks: pd.DataFrame, family: str, part: str) -> float:
@@ -258,7 +260,9 @@ def of_unknown_size(stacks: pd.DataFrame) -> str:
         score = parts.set_index("part")["symmetry"]
         words = joined_by_and([f"{number(s, 2, '+')} for its {part}" for part, s in score.items()])
         reverse = {"encoder", "decoder"} <= set(score.index) and score["encoder"] < score["decoder"]
-        exception = " With the encoder below the decoder, this model would be an exception." if reverse else ""
+        exception = (
+            " Its encoder scores lower than its decoder, so this model would be an exception." if reverse else ""
+        )
         said.append(f"We left out {model}, because its size is not known. It scores {words}.{exception}")
     return " ".join(said)
 
