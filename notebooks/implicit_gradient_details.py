@@ -518,27 +518,29 @@ show(terms_of_the_step(seed=seed))
 # \Delta \Wqk = -\eta \sum_{i,j} \beta_{ij} \bigl( \Wq R_{j-i}\T \Wq\T K_{ij} + K_{ij} \Wk R_{j-i}\T \Wk\T \bigr) .
 # $$ (eq-s1-6-rotary)
 #
-# 3. If several layers share $\Wq$ and $\Wk$, the first order of {eq}`eq-s1-6-step` holds with $G = \sum_l G_l$, the sum of
-#    the gradients by each layer's $\Wqk$.
+# 3. If several layers share $\Wq$ and $\Wk$, the first-order terms of {eq}`eq-s1-6-step` are correct with $G = \sum_l G_l$, the
+#    sum of the gradients with respect to $\Wqk$ of each layer.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# *1.* The score, before its scale, is $(\Wq\T x_i + b_q) \cdot (\Wk\T x_j + b_k)$. Its derivatives, summed with
-# $\beta_{ij}$, are $G \Wk + u\, b_k\T$ by $\Wq$ and $G\T \Wq + v\, b_q\T$ by $\Wk$, with
+# *1.* The score, before its scale, is $(\Wq\T x_i + b_q) \cdot (\Wk\T x_j + b_k)$. Summed with
+# $\beta_{ij}$, its derivative with respect to $\Wq$ is $G \Wk + u\, b_k\T$, and its derivative with respect to $\Wk$ is
+# $G\T \Wq + v\, b_q\T$, with
 # $u = \sum_i x_i \sum_j \beta_{ij}$ and $v = \sum_{i,j} \beta_{ij} x_j$. By {prf:ref}`prop-2-2`, whose proof holds for any
 # scores under a softmax, $u = 0$. The first order of the change of $\Wq \Wk\T$ is
 # $-\eta \bigl( \Wq (\partial L / \partial \Wk)\T + (\partial L / \partial \Wq) \Wk\T \bigr)$, which is
 # {eq}`eq-s1-6-biases`. The coefficients do not depend on $b_k$ either, which adds $q_i\T b_k$ to all scores of row $i$.
 #
-# *2.* The score, before its scale, is $x_i\T \Wq R_{j-i} \Wk\T x_j$, as $R_i\T R_j = R_{j-i}$. Its derivatives are
-# $K_{ij} \Wk R_{j-i}\T$ by $\Wq$ and $K_{ij}\T \Wq R_{j-i}$ by $\Wk$. Sum with $\beta_{ij}$ and insert as before.
+# *2.* The score, before its scale, is $x_i\T \Wq R_{j-i} \Wk\T x_j$, as $R_i\T R_j = R_{j-i}$. The derivative
+# with respect to $\Wq$ is $K_{ij} \Wk R_{j-i}\T$, and the derivative with respect to $\Wk$ is $K_{ij}\T \Wq R_{j-i}$. The rest of the
+# proof is the same as in part 1.
 #
 # *3.* By the chain rule $\partial L / \partial \Wq = \sum_l G_l \Wk$ and $\partial L / \partial \Wk = \sum_l G_l\T \Wq$.
 # ```
 # ````
 #
-# In BERT, the term of the biases thus has the same left factor $\Wq b_q$ for every sequence of a step. With rotary positions, the
+# In BERT, the bias term has the same left factor $\Wq b_q$ for all sequences of a training step. With rotary positions, the
 # update is not a function of $G$, because pairs at different distances are rotated differently before they are added.
 
 

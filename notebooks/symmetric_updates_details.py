@@ -905,8 +905,8 @@ def law_of_the_transpose():
 show(law_of_the_transpose())
 
 # %% [markdown]
-# The next check computes the difference of the two variances for every outcome of a small model. Its mean is 0 if $\Delta W$ and
-# $\Delta W^\top$ are equal in law.
+# In the next check, we compute the difference of the two variances for every outcome of a small model. The mean difference is 0 if
+# $\Delta W$ and $\Delta W^\top$ are equal in law.
 
 
 # %% tags=["remove-cell"]
