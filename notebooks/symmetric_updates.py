@@ -1,5 +1,8 @@
 # ---
 # jupyter:
+#   attngeo:
+#     variants:
+#       objective: [masked, bidirectional, autoregressive]
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -29,7 +32,7 @@ d: int = 32  # width of the embedding of the small models, a multiple of n_heads
 n_heads: int = 4  # attention heads of the model whose training step is compared with its gradient; in [1, 16]
 n_tokens: int = 32  # tokens of a sequence; in [4, 64]
 n_models: int = 30  # untrained models; in [10, 100]
-objective: str = "masked"  # training objective: masked, bidirectional or autoregressive
+objective: str = "masked"  # training objective; masked, bidirectional or autoregressive
 seed: int = 0  # seed of the first model; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
@@ -98,8 +101,8 @@ argument_figure(met, chosen, alignment(*BERT))
 #
 # Let $x_i$ be the vector that a layer receives at position $i$. If position $i$ attends to position $j$, this pair of tokens adds the
 # matrix $\beta_{ij}\, x_i x_j^\top$ to the gradient of $\Wqk$. The number $\beta_{ij}$ says how much the loss would change if position
-# $i$ paid more attention to token $j$. We call $\beta_{ij}$ the *help* of token $j$ for token $i$. This sum over pairs is Proposition 2.2 of the
-# paper.
+# $i$ paid more attention to token $j$. We call $\beta_{ij}$ the *help* of token $j$ for token $i$. This sum over pairs is Proposition
+# 2.2 of the paper.
 #
 # The paper derives the coefficients $\beta_{ij}$ without the softmax. With the softmax, the sum still has the same form, but token
 # $j$ counts in proportion to the attention that it receives, and its help is measured against the average help of all tokens to which
@@ -197,8 +200,9 @@ show(agreement_at_random_weights(d, n_tokens, n_models, seed), unfolded=True)
 # Theorem 2.3 of the paper states that predicting the next token produces more columns than rows with a large norm, because most
 # tokens serve as context more often than they are predicted. The conclusion does not follow. If all tokens of a sequence are
 # different and the coefficients are independent and identically distributed, rows and columns have the same distribution of norms
-# ({prf:ref}`prop-s1-12-law`). In trained decoders, columns may still dominate for reasons that the theorem does not capture. The page [Column
-# dominance](column_dominance_details.py) gives conditions under which columns do dominate.
+# ({prf:ref}`prop-s1-12-law`). In trained decoders, columns may still dominate for reasons that the theorem does not capture. [The
+# details page on column dominance](column_dominance_details.py) gives conditions under which columns do dominate, and [the page on
+# directionality](directionality.py) covers what was measured.
 #
 # ## What it means for you
 #
