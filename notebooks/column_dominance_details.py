@@ -122,7 +122,7 @@ which_side(kinds)
 # %% [markdown]
 # :::{admonition} How sure is this
 # Our statements on this page are proven unless we say that they were observed. All updates on this page are made of random embeddings and
-# of coefficients that we specify. The gradients of trained models have other terms ({prf:ref}`prop-2-2`). The theorem on the softmax is
+# of coefficients that we specify. The gradients of trained models contain further terms ({prf:ref}`prop-2-2`). The theorem on the softmax is
 # about expected squared norms, for errors that are uncorrelated and have mean 0. The effect of positions is the subject of [the theorem
 # on positions](positions_theory.py).
 # :::
@@ -162,7 +162,7 @@ which_side(kinds)
 @claim(
     "S1.12",
     "Eqs. S101, S102",
-    "from the variance of the norms to their tails",
+    "the side whose norms vary more has the heavier tail",
     Verdict.CHANGES,
     printed=r'''"under the same assumptions as in Proposition S1.8", "$\mathrm{Var}(\|w_{m,\cdot}\|) >
     \mathrm{Var}(\|w_{\cdot,k}\|)$ $\forall k, m$", hence "$\Pr[\|w_{\cdot,k}\| > w] > \Pr[\|w_{m,\cdot}\| > w]$
@@ -279,7 +279,7 @@ show(autoregressive_directionality(**profile), unfolded=True)
 @claim(
     "2.3",
     "",
-    "autoregressive training leads to directional weight updates, informally",
+    "autoregressive training leads to more long columns than long rows",
     Verdict.CHANGES,
     printed='"There are, on average, more columns with high norms than rows with high norms".',
     place="Theorem 2.3, Eq. 13",
@@ -684,7 +684,7 @@ show(context_ratio(n_tokens=n_tokens, **profile))
 @claim(
     "S1.12",
     "(use of Prop. S1.8)",
-    "the ratio of Prop. S1.8 if all tokens have the same distribution",
+    "Prop. S1.8 applies to tokens that all have the same distribution",
     Verdict.CHANGES,
     printed=""""It follows from Proposition S1.8 that the number of times" Eq. S97 is true "is on average higher than
     the number of times" that Eq. S98 is.""",
@@ -736,7 +736,7 @@ def squared_norm_of_sum(covariance: Float[Tensor, "d d"], beta: Float[Tensor, " 
 @claim(
     "S1.8",
     "Eq. S57",
-    "which independence removes the cross terms",
+    "independent entries remove the cross terms",
     Verdict.MISPRINT,
     printed='"the statistical independence between the entries of $x_i$"',
     place="Proof of Proposition S1.8, before Eq. S57",
@@ -814,7 +814,7 @@ def bilinear_squared_norms(
 @claim(
     "S1.8",
     "(coefficients of Prop. 2.2 of the paper)",
-    "the ratio when the coefficients depend on the embeddings",
+    "the ratio remains the same if the coefficients depend on the embeddings",
     Verdict.ASSUMPTION,
     printed=r"""Eqs. S57 and S60 take $\beta_{it^*}$ out of the expectation: "$\sum_i \beta_{it^*}^2\,
     \mathbb{E}[x_i^\top x_i]$".""",
@@ -909,7 +909,7 @@ show(prediction_ratio(n_tokens=n_tokens, **profile))
 # \mathbb{E}[\Delta W \Delta W^\top] = \mathbb{E}[\Delta W^\top \Delta W] ,
 # $$ (eq-s1-12-expectation)
 #
-# so that $\mathbb{E}\|w_{k,\cdot}\|^2 = \mathbb{E}\|w_{\cdot,k}\|^2$ for every $k$. Without pairs of equal tokens both are
+# so that $\mathbb{E}\|w_{k,\cdot}\|^2 = \mathbb{E}\|w_{\cdot,k}\|^2$ for every $k$. If no token is paired with itself, both are
 # $\mathrm{Tr}(\Sigma)\Sigma_{kk}\|B\|_F^2 + (\Sigma^2)_{kk}\mathrm{Tr}(BB)$ for given $B$.
 # ````
 #
@@ -949,7 +949,7 @@ def vocabulary_squared_norms(covariance: Float[Tensor, "d d"], beta: Float[Tenso
 @claim(
     "S1.12",
     "(expected norms)",
-    "what i.i.d. embeddings give for rows and columns",
+    "for independent embeddings of one distribution, columns gain more often than rows",
     Verdict.CHANGES,
     printed=COUNTED,
     place="Proof of Theorem S1.12, Eqs. S96 to S98",
@@ -995,7 +995,7 @@ def initial_moments(n: int, sigma: float) -> tuple[float, float, float]:
 @claim(
     "S1.12",
     "(text before S1.11), Eqs. S99, S100",
-    "moments of a row or column at initialisation",
+    "rows and columns have these moments at initialisation",
     Verdict.MISPRINT,
     printed=r"""Columns and rows "have the same mean $\mu$ and variance $\sigma^2 / \sqrt{n}$", their squared norms "variance
     $n(2\sigma^4 + 4\mu^2)$"; "$\mathbb{E}[\|w_{m,\cdot}\|]\big|_{\text{init}}$ $=
@@ -1106,7 +1106,7 @@ def solved_threshold(sigma_a: float, sigma_b: float, mu: float) -> float:
 @claim(
     "S1.11",
     "Eqs. S91, S93",
-    "the lower bound on a tail, and the threshold it gives",
+    "a lower bound on the tail leads to the printed threshold",
     Verdict.CHANGES,
     printed=r'''"$\Pr[X_a > z] = \Pr[X_a - z > 0]$ $\geq \frac{(\mathbb{E}[X_a - z])^2}{\mathbb{E}[(X_a - z)^2]}$ $=
     \big(\frac{\mu - z}{\sigma_a}\big)^2$"; hence "$z > \sqrt{\sigma_a \sigma_b} - \mu$"''',
@@ -1216,7 +1216,7 @@ def every_update(pairs: tuple[tuple[int, int], ...], variances: tuple[float, ...
 @claim(
     "S1.12",
     "(counts and kurtosis)",
-    "which counts make one side more uneven",
+    "a larger number of times as context makes the columns more uneven",
     Verdict.CHANGES,
     printed=COUNTED,
     place="Proof of Theorem S1.12, Eqs. S96 to S98",
@@ -1260,7 +1260,7 @@ def closed_sequences(d: int, n_draws: int, seed: int) -> dict[Law, Float[Tensor,
 @claim(
     "S1.12",
     "(repeated tokens)",
-    "a token that closes every sequence",
+    "columns dominate if one token closes every sequence",
     Verdict.CHANGES,
     printed=r""""[T]here exists a value $\gamma \in \mathbb{R}$ such that, $\Pr[\|w_{\cdot,k}\| > w] >
     \Pr[\|w_{m,\cdot}\| > w]$ $\forall w > \gamma$".""",
@@ -1366,7 +1366,7 @@ def correlated_coordinates() -> Float[Tensor, "4 4"]:
 @claim(
     "S1.12",
     "(errors independent of the embeddings)",
-    "coefficients that are linear in the key",
+    "coefficients that are linear in the key make the columns more uneven if the coordinates are uncorrelated",
     Verdict.HOLDS,
     ours=True,
 )
@@ -1402,7 +1402,13 @@ def first_gradients(objective: Objective, d: int, n_tokens: int, exponent: float
 
 
 # %%
-@claim("S1.12", "(exact gradients at random weights)", "the first update of a Transformer", Verdict.HOLDS, ours=True)
+@claim(
+    "S1.12",
+    "(exact gradients at random weights)",
+    "in the first update of a Transformer, the columns are the more uneven side if the variances differ",
+    Verdict.HOLDS,
+    ours=True,
+)
 def exact_gradients(d=32, n_tokens=48, exponent=1.0, n_draws=40, seed=0):
     equal = first_gradients(Objective.AUTOREGRESSIVE, d, n_tokens, 0.0, n_draws, seed)
     yield monte_carlo(f"autoregressive, equal variances: {UNEVENNESS}", log_unevenness(equal), 0)
@@ -1441,7 +1447,13 @@ def first_tokens(d: int, n_tokens: int, strength: float, n_draws: int, seed: int
 
 
 # %%
-@claim("S1.12", "(a context token that is always there)", "a constant first token", Verdict.HOLDS, ours=True)
+@claim(
+    "S1.12",
+    "(a context token that is always there)",
+    "a constant first token with heavy tails makes the columns more uneven",
+    Verdict.HOLDS,
+    ours=True,
+)
 def constant_context_token(d=48, n_tokens=16, strength=3.0, n_draws=200, seed=0):
     updates = first_tokens(d, n_tokens, strength, n_draws, seed)
     for law, sign in {Law.GAUSSIAN: "=", Law.LAPLACE: ">", Law.UNIFORM: "<"}.items():

@@ -120,8 +120,8 @@ glue("vocab", N_VOCAB)
 # ````{prf:definition} Def. S1.3 of the paper: three objectives as sets of pairs
 # :label: def-s1-3
 #
-# In a *pair* $(i, j)$ token $t_i$ is predicted, and token $t_j$ is *context*: part of what it is predicted from. Of a
-# sequence $t_1, \dots, t_N$ these are the pairs:
+# In a *pair* $(i, j)$ token $t_i$ is predicted, and token $t_j$ is *context*: one of the tokens from which it is
+# predicted. The pairs of a sequence $t_1, \dots, t_N$ are:
 #
 # - *autoregressive*: all with $j < i$;
 # - *bidirectional*: all with $j \ne i$;
@@ -158,7 +158,7 @@ painter(seed)
 @claim(
     "S1.3",
     "Eqs. S6, S7, S9, S10",
-    "the objectives and their conditioning sets",
+    "each objective conditions on its own set of pairs",
     Verdict.HOLDS,
     remark=r"""Eq. S10 writes $M \in [1, \dots, N]$ for the subset $M \subset \{1, \dots, N\}$; the text numbers tokens from 1
     in some places and from 0 in others.""",
@@ -211,7 +211,7 @@ def expected_loss(joint: Float[Tensor, "..."], modelled: Float[Tensor, "position
 @claim(
     "S1.3",
     "Eq. S8",
-    "the joint probability as a product of two-sided conditionals",
+    "the joint probability is a product of two-sided conditional probabilities",
     Verdict.MISPRINT,
     printed=r'''"$\Pr[U] = \Pr[t_1, \dots, t_N]$ $= \prod_{i=1}^N \Pr[t_i | t_1, \dots, t_{i-1}, t_{i+1}, \dots, t_N]$"''',
     place="Definition S1.3, Eq. S8",
@@ -250,7 +250,7 @@ show(bidirectional_factorisation(seed=seed))
 @claim(
     "S1.3",
     "(attended positions)",
-    "what a Transformer attends to beyond the context",
+    "a Transformer attends to the tokens of the context",
     Verdict.MISPRINT,
     printed=r"""$C_i$ "is the set of indices defining the set of tokens $\{t_j\}$ of the conditional probability distribution",
     and attention sums over it, "$\sum_{j \in C_i} \alpha_{ij}^l(w^l)\, x_j^{l-1 \top} W_v^l$".""",
@@ -318,7 +318,7 @@ show(attended_is_not_conditioned(n_tokens=n_tokens))
 @claim(
     "S1.7",
     "Eqs. S42, S45-S48, S52",
-    "rows and columns that one token adds",
+    "one token adds multiples of its embedding to rows or columns",
     Verdict.HOLDS,
     remark=r"""In Eqs. S42 and S43, $\beta_{ij}$ should be $\beta_{it^*}$. The list before the proposition exchanges rows and columns
     in the case that $t^*$ is predicted.""",
@@ -356,7 +356,7 @@ show(token_contributions(d=d, n_tokens=n_tokens, seed=seed))
 @claim(
     "Eq. 11",
     "",
-    "a column of the update, token as context",
+    "a context token adds this column to the update",
     Verdict.MISPRINT,
     printed=r'''"$[x_{t^*}]_k \big(\sum_{i \in P_i} \beta_{ij} x_i\big)$"''',
     place="Section 2.3, Eq. 11",
@@ -379,7 +379,7 @@ show(column_of_context(d=d, n_tokens=n_tokens, seed=seed))
 @claim(
     "Eq. 12",
     "",
-    "a row of the update, token as context",
+    "a context token adds this row to the update",
     Verdict.MISPRINT,
     printed=r'''"$\Delta w_{m,\cdot} \big|_{t_i=t^*} = \big(\sum_{i \in P_i} \beta_{ij} [x_i]_k\big)\, x_{t^*}$"''',
     place="Section 2.3, Eq. 12",
@@ -404,7 +404,7 @@ show(row_of_context(d=d, n_tokens=n_tokens, seed=seed))
 @claim(
     "S1.7",
     "Eqs. S43, S44, S49-S51",
-    "rows, columns and an outer product, exchanged",
+    "a token adds these rows, columns and outer products to the update",
     Verdict.MISPRINT,
     printed=r""""$\Delta w_{m,\cdot} \big|_{t_j=t^*} = \big(\sum_{i \in P_{t^*}} \beta_{it^*} [x_i]_m\big)\, x_{t^*}$"; "$\Delta
     w_{k,\cdot} \big|_{t_i=t^*} = \big(\sum_{j \in C_{t^*}} \beta_{t^*j} [x_j]_k\big)\, x_{t^*}$"; "$\big(\sum_{j \in
@@ -436,7 +436,7 @@ show(rows_and_columns_exchanged(d=d, n_tokens=n_tokens, seed=seed))
 @claim(
     "S1.7",
     "(text after Eq. 12)",
-    "the dimension that a context token adds",
+    "a context token increases the dimension of the column space",
     Verdict.MISPRINT,
     printed="""
     "Intuitively, using $t^*$ as context increases the dimensionality of the column space proportionally to the
@@ -469,7 +469,7 @@ show(dimension_of_contribution(d=d, n_tokens=n_tokens, seed=seed))
 @claim(
     "S1.7",
     "(end of the proof)",
-    "rows as prediction and columns as context",
+    "the rows of a predicted token are equivalent to the columns of a context token",
     Verdict.ASSUMPTION,
     printed="""
     "[T]he weight update of each column (row) when a set of tokens predicts $t^*$ is equivalent to the weight update
@@ -551,7 +551,12 @@ show(roles_exchanged(d=d, n_tokens=n_tokens, seed=seed))
 
 
 # %%
-@claim("S1.10", "Eqs. S68, S72, S76", "the autoregressive ratio", Verdict.HOLDS)
+@claim(
+    "S1.10",
+    "Eqs. S68, S72, S76",
+    "in autoregressive training, the ratio of both counts depends on the position",
+    Verdict.HOLDS,
+)
 def autoregressive_ratio(n_tokens=12, draws=4000, seed=0):
     counts, marginals = simulation(n_tokens, draws, seed).counts, drifting_chain(seed).marginals(n_tokens)
     expected, k = expected_counts(Objective.AUTOREGRESSIVE, marginals), mean_position(marginals)
@@ -578,7 +583,7 @@ show(autoregressive_ratio(n_tokens=n_tokens, draws=draws, seed=seed))
 
 
 # %%
-@claim("S1.10", "Eq. S69", "the bidirectional ratio", Verdict.HOLDS)
+@claim("S1.10", "Eq. S69", "in bidirectional training, both counts are equal", Verdict.HOLDS)
 def bidirectional_ratio(n_tokens=12, draws=200, seed=0):
     s = simulation(n_tokens, draws, seed, Objective.BIDIRECTIONAL)
     marginals = s.chain.marginals(n_tokens)
@@ -598,7 +603,7 @@ show(bidirectional_ratio(n_tokens=n_tokens, seed=seed))
 @claim(
     "S1.10",
     "Eqs. S77, S78, S81",
-    "the masked ratio",
+    "in masked training, both expected counts are equal",
     Verdict.HOLDS,
     remark="""The proof assumes the same mask rate for all positions and all tokens. This assumption is enough, because the masks of two
     positions may depend on each other. Tokens such as [CLS] and [SEP] do not meet the assumption, because they serve as context and
@@ -622,7 +627,7 @@ show(masked_ratio(mask_rate=mask_rate, n_tokens=n_tokens, draws=draws, seed=seed
 @claim(
     "S1.10",
     "Eqs. S79, S80",
-    "the expected counts in masked training",
+    "the expected counts in masked training have this value",
     Verdict.MISPRINT,
     printed=r'''"$N\rho(N-1)(1-\rho) \sum_{k=1}^N \Pr(t_k = t^*)$"''',
     place="Proof of Proposition S1.10, Eqs. S79, S80",
@@ -663,7 +668,7 @@ def positions(n_tokens: int) -> range:
 @claim(
     "S1.10",
     "Eqs. S73-S75, S83, S84",
-    "the limits of sums over positions",
+    "the sums over positions have these limits",
     Verdict.MISPRINT,
     printed=r""""$\mu_p(t^*) = \sum_{l=1}^{N-1} \sum_{k=1}^{l-1} \mathbb{1}\{t_l = t^*\}$", "the number of tokens predicted by
     $t^*$"; "$\sum_{k=0}^N$".""",
@@ -701,7 +706,7 @@ show(limits_of_sums(n_tokens=n_tokens, seed=seed))
 @claim(
     "S1.10",
     "Eqs. S82-S84 (independence)",
-    "what the ratio depends on",
+    "the ratio of both counts depends only on where the tokens stand",
     Verdict.HOLDS,
     printed="""The ratio "is influenced by the statistical correlations between tokens in the dataset"; if tokens are
     independent and identically distributed, "[u]nder these assumptions, there is no difference between autoregressive and
@@ -758,7 +763,7 @@ def opening(returns: bool) -> MarkovChain:
 @claim(
     "S1.10",
     "(text after Eq. S87)",
-    "which tokens have a ratio above 1",
+    "tokens that precede others have a ratio above 1",
     Verdict.ASSUMPTION,
     printed="""
     "[W]hen $t^*$ has a high probability of occurring before a given set of tokens, or when $t^*$ is likely to occur
@@ -794,7 +799,7 @@ show(preceding_is_not_enough(n_tokens=n_tokens))
 @claim(
     "S1.12",
     "(text after Eq. S96)",
-    "what a ratio above 1 says",
+    "with a ratio above 1, a token helps to predict fewer tokens than help to predict it",
     Verdict.MISPRINT,
     printed=r"""From a ratio above 1 "for most $t^* \in \mathcal{V}$": "the average number of tokens that are predicted by $t^*$
     is smaller than the average number of tokens that predict it".""",

@@ -136,7 +136,7 @@ def against_chance(rows: pd.DataFrame):
 @claim(
     "Table S2",
     "and S3, what the rows are",
-    "what the 70 rows are scores of",
+    "the 70 rows show scores of pretrained language models",
     Verdict.MISPRINT,
     printed="""
     "Symmetry score for open-source pretrained language models"; "All models are available on Hugging Face".""",
@@ -189,8 +189,8 @@ glue("n-paired", len(of_shared_keys), "d")
 # %% [markdown]
 # ## What an incorrect extraction does
 #
-# For some rows, the authors' code multiplies the wrong factors. In models whose heads share keys, such as Llama 3 and Mistral, it pairs
-# query heads with the wrong key heads ({glue:text}`n-paired` rows). We tried each kind of error on artificial heads that are symmetric up
+# For some rows, the authors' code multiplies the wrong factors. In models whose heads share keys, such as Llama 3 and Mistral, the code
+# pairs query heads with the wrong key heads ({glue:text}`n-paired` rows). We tried each kind of error on artificial heads that are symmetric up
 # to noise and have some strong columns ({numref}`tab-extractions`). With the wrong pairing, heads with a symmetry score of
 # {glue:text}`s-right` score {glue:text}`s-wrong`. A printed symmetry score near zero therefore says little about these models.
 
@@ -233,7 +233,12 @@ def as_released(rows: list[PrintedRow], of: str):
 
 
 # %%
-@claim("Table S2", "rows whose weights were read", "symmetry of the checkpoints whose weights were read", Verdict.HOLDS)
+@claim(
+    "Table S2",
+    "rows whose weights were read",
+    "the printed symmetry scores are those of the weights that we read",
+    Verdict.HOLDS,
+)
 def table_s2_symmetry(medians=None):
     medians = recorded_medians() if medians is None else medians
     rows = read_rows("S2", "symmetry", medians)
@@ -275,7 +280,7 @@ show(table_s2_symmetry(medians), tables_round_the_released_results())
 @claim(
     "Table S3",
     "rows whose weights were read",
-    "directionality of the checkpoints whose weights were read",
+    "the printed directionality scores follow from the definition",
     Verdict.ASSUMPTION,
     printed="""
     "Directionality score for open-source pretrained language models"; by Def. 3.2 of the paper that is made of "the sum of
@@ -317,7 +322,7 @@ show(table_s3_directionality(medians))
 # - Compare your model with rows of models of a similar size, because [larger encoders are less
 #   symmetric](pretrained_survey.py#larger-encoders-are-less-symmetric).
 # - Compare symmetry scores with Table S2 as it is printed, but [look up the row](#table-s2-every-row) first.
-# - Compare directionality scores with Table S3 only by its own formula: `attngeo score MODEL --convention tables`.
+# - Compare directionality scores with Table S3 only if you use the formula of Table S3: `attngeo score MODEL --convention tables`.
 # - To check the remaining rows, run `attngeo survey --group printed` on a machine that reaches the Hugging Face Hub. The page then
 #   includes these rows.
 #

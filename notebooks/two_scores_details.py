@@ -116,10 +116,10 @@ def directionality(m, gamma=2.0):
 
 
 # %% [markdown]
-# Both scores lie between $-1$ and 1. A score says something about training only if it lies outside the range of random matrices. Of
-# random layers that are as wide as BERT base, 95 % have symmetry scores between {glue:text}`symmetry-low` and
-# {glue:text}`symmetry-high`, and with $\gamma$ = {glue:text}`gamma` they have directionality scores between
-# {glue:text}`directionality-low` and {glue:text}`directionality-high`. {numref}`tab-expected-at-random` has other widths.
+# Both scores lie between $-1$ and 1. A score says something about training only if it lies outside the range of random matrices. For
+# example, 95 % of random layers that are as wide as BERT base have symmetry scores between {glue:text}`symmetry-low` and
+# {glue:text}`symmetry-high`. With $\gamma$ = {glue:text}`gamma`, 95 % of these layers have directionality scores between
+# {glue:text}`directionality-low` and {glue:text}`directionality-high`. {numref}`tab-expected-at-random` shows other widths.
 #
 # ## The symmetry score has a factor of 2 too many
 #
@@ -135,16 +135,16 @@ def directionality(m, gamma=2.0):
 # with Frobenius norms. For $M = 0$ we set $s = 0$.
 # ````
 #
-# The paper prints twice this number. However, its own bounds and its printed tables need the score without the factor of 2, which [lies
-# between $-1$ and 1](#range-and-extremes-of-symmetry). Without this factor, the score is 1 if and only if $M\T = M$, and $-1$ if
-# and only if $M\T = -M$.
+# The paper prints twice this number. However, the bounds and the tables of the paper need the score without the factor of 2. Without this
+# factor, the score [lies between $-1$ and 1](#range-and-extremes-of-symmetry). It is 1 if and only if $M\T = M$, and it is $-1$ if and
+# only if $M\T = -M$.
 
 
 # %%
 @claim(
     "3.1",
     "",
-    "the factor of the symmetry score",
+    "the symmetry score contains a factor of 2",
     Verdict.MISPRINT,
     printed=r'"$s = 2 \frac{\|M_s\|_F^2 - \|M_n\|_F^2}{\|M\|_F^2}$".',
     place="Section 3, Definition 3.1, Eq. 15",
@@ -183,7 +183,7 @@ show(factor_of_the_symmetry_score(seed=seed))
 
 
 # %%
-@claim("S1.16", "", "the squared norm splits into two shares", Verdict.HOLDS)
+@claim("S1.16", "", "the squared norm is the sum of the squared norms of both parts", Verdict.HOLDS)
 def squared_norm_splits(n=16, draws=50, seed=0):
     m = normal_matrices(n, draws, seed)
     s, k = parts(m)
@@ -229,7 +229,7 @@ def distance_from_the_end(part: Float[Tensor, "n n"], m: Float[Tensor, "n n"]) -
 @claim(
     "S1.17",
     "(1), (2)",
-    "the range of the symmetry score, and where it is 1 and -1",
+    "the symmetry score lies between -1 and 1 and is 1 or -1 only for symmetric or skew-symmetric matrices",
     Verdict.MISPRINT,
     printed=r'''"The symmetry score $s$ is a scalar value bounded in the range $[-1, 1]$." "A symmetry score $s = \pm 1$ indicates a
     fully symmetric or skew-symmetric matrix, respectively."''',
@@ -266,7 +266,7 @@ show(symmetry_lies_between_minus_one_and_one(seed=seed))
 @claim(
     "S1.17",
     "Eqs. S127, S129",
-    "bounds on the trace of the square",
+    "the trace of the square is at most half of the squared norm",
     Verdict.MISPRINT,
     printed=r"""
     "$-\frac{1}{2} \|M\|_F^2 \leq \mathrm{Tr}(M M)$" and "$\mathrm{Tr}(M M) \leq \frac{1}{2} \|M\|_F^2$".""",
@@ -293,9 +293,10 @@ show(bounds_on_the_trace(seed=seed))
 # ````{prf:proposition} Prop. S1.17 (3) of the paper: symmetry of random matrices, corrected
 # :label: prop-s1-17-3
 #
-# Let the law of an $n \times n$ matrix $M$, almost surely not 0, stay the same when a row changes its sign and when
-# rows and columns are permuted independently. Then $\E\, s = 1 / n$. This covers matrices of independent, identically
-# distributed, symmetric entries, and products $\Wq \Wk\T$ of such matrices, summed over heads or not.
+# Let $M$ be a random $n \times n$ matrix that is almost surely not 0. Suppose that its distribution stays the same if a row
+# changes its sign, and if rows and columns are permuted independently. Then $\E\, s = 1 / n$. Examples are matrices with
+# independent, identically distributed, symmetric entries, and products $\Wq \Wk\T$ of such matrices, with or without a sum
+# over heads.
 #
 # For independent normal entries $(1 + s) / 2$ has the distribution
 # Beta$\bigl(\tfrac{n (n + 1)}{4}, \tfrac{n (n - 1)}{4}\bigr)$, so that
@@ -336,7 +337,7 @@ def every_matrix(*shape: int) -> Tensor:
 @claim(
     "S1.17",
     "(3), Eq. S137",
-    "the symmetry of random matrices",
+    "the symmetry score of random matrices tends to zero as 8/n",
     Verdict.MISPRINT,
     printed=r"""The score of a random matrix "with zero mean and finite variance tends to zero as $8/n$ in the limit $n
     \rightarrow \infty$"; "[T]he symmetry score is zero in the limit $n \rightarrow \infty$ with convergence from the positive
@@ -374,7 +375,7 @@ show(symmetry_of_random_matrices(draws=max(draws, 500), seed=seed))
 @claim(
     "S1.17",
     "Eq. S133",
-    "norms of the two parts, entry by entry",
+    "the squared norms of both parts are sums over the entries",
     Verdict.MISPRINT,
     printed=r"""
     "$\|M_s\|_F^2 = \sum_{i \neq j} (M_{ij} + M_{ji})^2$ $+ \sum_i (2 M_{ii})^2$", "$\|M_n\|_F^2 = \sum_{i \neq j}
@@ -439,7 +440,7 @@ def rotations() -> Float[Tensor, "nodes 2 2"]:
 @claim(
     "S1.17",
     "(3), spread",
-    "the standard deviation of the symmetry score of random matrices",
+    "the standard deviation of the symmetry score of random matrices is about the square root of 2 over n",
     Verdict.HOLDS,
     remark="""S1.17 (3) states that $s$ tends to zero and gives no variance. That $s$ tends to zero follows from the mean and the
     variance, which both vanish. The variance is close to $2/n^2$ whatever the singular values are.""",
@@ -466,16 +467,16 @@ show(spread_of_symmetry(seed=seed))
 # ````{prf:definition} Def. 3.2 of the paper: directionality score
 # :label: def-3-2
 #
-# Let $r_k = \norm{m_{k, \cdot}}$ be the row norms of an $n \times n$ matrix and $\mu_r, \sigma_r$ their mean and
-# standard deviation (with divisor $n$); $c_k, \mu_c, \sigma_c$ likewise for columns. With a threshold of $\gamma$
-# standard deviations,
+# Let $r_k = \norm{m_{k, \cdot}}$ be the row norms of an $n \times n$ matrix, and let $\mu_r$ and $\sigma_r$ be their mean and
+# their standard deviation (with divisor $n$). Let $c_k$, $\mu_c$ and $\sigma_c$ be the same quantities for the columns. With a
+# threshold of $\gamma$ standard deviations,
 #
 # $$
 # d = \frac{\bar r - \bar c}{\bar r + \bar c}, \qquad \bar r = \sum_{k :\, r_k > \mu_r + \gamma \sigma_r} r_k , \qquad
 # \bar c = \sum_{k :\, c_k > \mu_c + \gamma \sigma_c} c_k ,
 # $$ (eq-3-2)
 #
-# and $d = 0$ where no row and no column exceeds its threshold. Negative values are read as dominance of columns.
+# and $d = 0$ if no row and no column exceeds its threshold. Negative values are read as dominance of columns.
 # ````
 #
 # The paper gives no value of $\gamma$, although the score depends on it. We use $\gamma = 2$ unless we say otherwise, because the authors'
@@ -496,7 +497,7 @@ def released_directionality(m: Float[Tensor, "n n"], gamma: float) -> float:
 @claim(
     "3.2",
     "",
-    "the directionality score",
+    "the directionality score depends on a threshold",
     Verdict.ASSUMPTION,
     printed=r'"$\gamma$ is a scaling factor"; no value is given.',
     place="Section 3, Definition 3.2, Eqs. 18 and 19",
@@ -556,7 +557,7 @@ build_a_matrix(torch.Generator().manual_seed(seed), gamma)
 @claim(
     "S1.18",
     "(1)",
-    "the range of the directionality score",
+    "the directionality score lies between -1 and 1",
     Verdict.HOLDS,
     remark="""The proposition calls the score $d$ a symmetry score. Eqs. S139 and S140 show strict inequalities for $-d$, which
     exclude the values of point (2).""",
@@ -576,7 +577,12 @@ def end_reached(n_rows: int, n_columns: int) -> int:
     return (n_rows > 0) - (n_columns > 0)
 
 
-@claim("S1.18", "(2)", "when directionality is 1 or -1", Verdict.HOLDS)
+@claim(
+    "S1.18",
+    "(2)",
+    "the directionality score is 1 or -1 if only rows or only columns exceed their threshold",
+    Verdict.HOLDS,
+)
 def extremes_of_directionality(draws=300, seed=0):
     scores = [score(m) for m in uneven_matrices(draws=draws, seed=seed)]
     expected = [end_reached(int(x.n_rows_over), int(x.n_columns_over)) for x in scores]
@@ -787,7 +793,7 @@ table(
 @claim(
     "S1.18",
     "(3)",
-    "the directionality of random matrices",
+    "the directionality score of random matrices tends to zero",
     Verdict.ASSUMPTION,
     printed=r"""
     "The directionality score of a random matrix $M \in \mathbb{M}_n$ with entries $M_{ij} \sim p(0, \sigma)$ from a
@@ -823,7 +829,7 @@ show(directionality_of_random_matrices(draws=max(draws // 2, 100), seed=seed))
 @claim(
     "S1.18",
     "Eqs. S144, S145",
-    "from the means of both sums to their ratio",
+    "the score of a random matrix is the ratio of two means",
     Verdict.MISPRINT,
     printed=r"""The mean of $\bar r - \bar c$ is 0, and "the expected value of $\bar r_M + \bar c_M$ is strictly positive,
     since both values are positive. Thus, their ratio, the directionality score of a random matrix, is zero." """,
@@ -868,7 +874,7 @@ def chance_of_outlying_rows(n: int, gamma: float = GAMMA) -> float:
 @claim(
     "S1.18",
     "Eq. S142",
-    "which random matrices have the law of their transpose",
+    "a random matrix whose entries have the same distribution has the distribution of its transpose",
     Verdict.ASSUMPTION,
     printed=r""""[A]ll entries are drawn from the same distribution. Hence, $\Pr[M_{ij} = x] = \Pr[M_{ji} = x]$ $\Rightarrow
     \Pr[M = X] = \Pr[M = X^T]$".""",
@@ -895,7 +901,7 @@ show(equal_marginals_are_not_enough(seed=seed))
 # %% [markdown]
 # ## The standard deviation of directionality
 #
-# For large $n$, the typical distance of the score of a single matrix from 0 follows from the variance of the two counts. The norms
+# For large $n$, the standard deviation of the score follows from the variances of the two counts. The norms
 # that exceed the threshold are compared with the mean and the standard deviation of the same norms, which reduces their variance:
 #
 # $$
@@ -1006,7 +1012,13 @@ def contaminated_sum(x: float, share: float, d_head: int, gamma: float = GAMMA) 
     return float(total), float(total / math.sqrt(square / d_head))
 
 
-@claim("S1.18", "(3), heads", "the directionality of a random head", Verdict.HOLDS, ours=True)
+@claim(
+    "S1.18",
+    "(3), heads",
+    "the directionality score of a random head has a known limiting distribution",
+    Verdict.HOLDS,
+    ours=True,
+)
 def directionality_of_heads(n=1024, d_head=4, draws=2000, seed=0):
     d, at, step, gaps = random_heads(n, d_head, draws, seed), f"$d_h$ = {d_head}", 1e-6, []
     for x in np.array([0.1, 0.5, 0.9, 1.1, 2]) * threshold(d_head):
