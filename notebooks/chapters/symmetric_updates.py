@@ -122,8 +122,7 @@ def argument_figure(met: dict[str, pd.Series], objective: Objective, bert: float
     panel.invert_yaxis()
     panel.grid(False, axis="y")
     words = "; ".join(f"{name}: {number(v.mean(), 2)}" for name, v in met.items())
-    caption = f"""The steps by which the paper argues from the {objective} objective to symmetric updates, in untrained models. A
-    bar is the mean over {len(met[STEP])} models, and a line shows their standard deviation. The argument needs a value of
+    caption = f"""The steps of an argument from the {objective} objective to symmetric updates, in untrained models. A bar is the mean over {len(met[STEP])} models, and a line shows their standard deviation. The argument needs a value of
     1 in each step. The triangle marks a head of BERT-base with random weights. The first two bars show
     cosines with the exact gradient of $W_{{qk}}$. The third bar shows the correlation of $\\beta_{{ij}}$ with
     $\\beta_{{ji}}$. The fourth bar shows the symmetry score of a sum over pairs with $\\beta_{{ij}} = \\beta_{{ji}}$."""
