@@ -26,6 +26,7 @@ from presentation import present
 from takeaways import add_other_forms, hand_out, link_preview
 
 from attngeo.errors import AttngeoError
+from attngeo.files.atomic import write_text
 from attngeo.files.checkout import current_profile, runs
 from attngeo.files.provenance import repository
 
@@ -170,7 +171,8 @@ def write_redirects(app: Sphinx, error: Exception | None) -> None:
     if error or app.builder.name != "html" or app.config.single_run:
         return
     for old, new in MOVED.items():
-        Path(app.outdir, old).write_text(
+        write_text(
+            Path(app.outdir, old),
             f'''<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -182,7 +184,6 @@ def write_redirects(app: Sphinx, error: Exception | None) -> None:
 <body><h1>This page has moved</h1><p><a href="{new}">Go to its new address</a></p></body>
 </html>
 ''',
-            encoding="utf-8",
         )
 
 

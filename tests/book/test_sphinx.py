@@ -208,6 +208,23 @@ def test_a_link_shows_a_card_with_what_it_leads_to_on_focus_and_on_the_first_tap
     assert browser.current_url.endswith("middle.html#equation-eq-one")
 
 
+def test_a_symbol_shows_its_meaning_and_is_one_tab_stop(book, browser):
+    """The tiny book has no page *Notation*, so its symbols are written here."""
+    built = book / "book/_build/html"
+    meanings = (
+        r"""attngeoSymbols({"W_q^{\\top}": "<p>keys and <a href='ROOT/notebooks/start.html'>queries</a></p>"});"""
+    )
+    (built / "_static/symbols_data.js").write_text(meanings)
+    browser.get((built / "notebooks/middle.html").as_uri())
+    browser.execute_async_script(SETTLED)
+    assert browser.execute_script("return document.querySelectorAll('.symbol[tabindex=\"0\"]').length") == 1
+    browser.execute_script("document.querySelector('.symbol').focus()")
+    browser.execute_async_script(SETTLED)
+    assert browser.execute_script(CARD) == "keys and queries"
+    link = browser.execute_script("return document.querySelector('#attngeo-card a').href")
+    assert link == (built / "notebooks/start.html").as_uri()
+
+
 @pytest.fixture(scope="module")
 def again(book, tmp_path_factory):
     """A chapter that is run again as one file."""
