@@ -11,25 +11,25 @@
 # %% [markdown]
 # # Errata
 #
-# Slips of the paper {cite}`saponati2025`, and assumptions that it needs and does not state, with what holds instead.
-# The tables are made from the checks of the chapters, each of which shows the numbers behind its entry. An entry stands
-# here only if its check ran and is supported, and what repeats a slip or follows from it shares its entry;
-# {glue:text}`n-withheld` entries are withheld in this build because theirs is
-# not. The [slips found by reading](#slips-found-by-reading) alone have no check. Where a conclusion falls, it is no slip: these {glue:text}`n-changes` entries, on {glue:text}`about-changes`
-# statements, stand at the end; {glue:text}`n-columns` of them are on Theorem 2.3 of the paper (in full, S1.12) and what its
-# proof rests on.
+# This page lists slips of the paper {cite}`saponati2025`, and assumptions that the paper needs but does not state, together with what
+# holds instead. We make the tables from the checks of the chapters, and each chapter shows the numbers behind its entries. An entry
+# appears only if its check was executed and is supported. An error that repeats another slip, or follows from it, shares the entry of
+# that slip. In this build, {glue:text}`n-withheld` entries are left out because their checks are not supported. The
+# [slips that we found by reading](#slips-found-by-reading) have no check. The last table lists {glue:text}`n-changes` errors that make a
+# conclusion of the paper false. These errors affect {glue:text}`about-changes` statements. Of these errors, {glue:text}`n-columns` are about
+# Theorem 2.3 of the paper (in full, Theorem S1.12) and the statements on which its proof rests.
 #
-# Three things should be kept in mind. Many entries are slips that any long derivation collects, and once mended they
-# leave its conclusion as it was. A missing assumption is no error of the result, if it is met where the result is
-# used. And we read the paper as a text made from its PDF: entries marked {glue:text}`mark` ({glue:text}`n-copying` of
-# them) could be errors of that text, and not of the paper.
+# Please keep three things in mind. First, many entries are slips that occur in any long derivation, and the conclusion stays the same
+# once they are corrected. Second, a missing assumption is not an error in the result if the assumption is met wherever the result is
+# used. Third, we read the paper as a text that was extracted from its PDF. The {glue:text}`n-copying` entries with the mark
+# {glue:text}`mark` may be errors of this text and not of the paper.
 #
-# | group | what it holds | entries | on statements |
+# | group | content | entries | on statements |
 # |---|---|---|---|
-# | [misprints](#misprints) | wrong signs, indices, factors and shapes, and slips in a proof; the argument stands once they are mended | {glue:text}`n-misprints` | {glue:text}`about-misprints` |
-# | [slips found by reading](#slips-found-by-reading) | of notation, or mended in a line; no check of their own, and in no count of checks | {glue:text}`n-slips` | |
-# | [missing assumptions](#missing-assumptions) | true once something is added that the paper does not say | {glue:text}`n-assumptions` | {glue:text}`about-assumptions` |
-# | [conclusions that change](#conclusions-that-change) | what the paper concludes there falls | {glue:text}`n-changes` | {glue:text}`about-changes` |
+# | [misprints](#misprints) | wrong signs, indices, factors and shapes, and slips in a proof; the argument is valid once they are corrected | {glue:text}`n-misprints` | {glue:text}`about-misprints` |
+# | [slips found by reading](#slips-found-by-reading) | slips of notation and slips that can be corrected in one line; they have no checks and are not counted among the checks | {glue:text}`n-slips` | |
+# | [missing assumptions](#missing-assumptions) | statements that are true under an assumption that the paper does not state | {glue:text}`n-assumptions` | {glue:text}`about-assumptions` |
+# | [conclusions that change](#conclusions-that-change) | statements and steps whose conclusion is false | {glue:text}`n-changes` | {glue:text}`about-changes` |
 
 # %% tags=["remove-cell"]
 from chapters.errata.tables import MAYBE_COPYING, errata, slips_found_by_reading
@@ -53,52 +53,52 @@ glue("n-slips", len(slips_found_by_reading()))
 # %% [markdown]
 # ## Misprints
 #
-# Mended without change to what is concluded.
+# These slips can be corrected without changing a conclusion of the paper.
 
 # %% tags=["remove-input"]
 table(
     errata(paper.findings, Verdict.MISPRINT),
     name="tab-errata-misprints",
-    caption="Misprints, and slips that leave the argument standing.",
+    caption="Misprints and other slips after whose correction the argument is valid.",
 )
 
 # %% [markdown]
 # ## Slips found by reading
 #
-# Slips of notation, and some that are mended in a line. What holds follows by hand, and the chapters name most of them in
-# passing. Those of Eq. S17 and of Eqs. S147 and S148 could be errors of our text.
+# These are slips of notation and slips that can be corrected in one line. The corrected form can be derived by hand, and the chapters
+# mention most of these slips. The slips in Eq. S17 and in Eqs. S147 and S148 may be errors of our text and not of the paper.
 
 # %% tags=["remove-input"]
 table(
     slips_found_by_reading(),
     name="tab-errata-slips",
-    caption="Slips that were found by reading, without a check.",
+    caption="Slips that we found by reading, without a check.",
     folded="Show these slips",
 )
 
 # %% [markdown]
 # ## Missing assumptions
 #
-# What the statement needs and does not say. Whether trained models meet it is a question for measurement, which the
-# chapters take up where they can.
+# These statements need an assumption that the paper does not state. Whether trained models meet the assumption has to be measured, and
+# the chapters measure it where they can.
 
 # %% tags=["remove-input"]
 table(
     errata(paper.findings, Verdict.ASSUMPTION),
     name="tab-errata-assumptions",
-    caption="Statements that hold under an assumption that the paper does not state.",
+    caption="Statements that are true under an assumption that the paper does not state.",
 )
 
 # %% [markdown]
 # ## Conclusions that change
 #
-# Statements, or steps on which one rests, that are false as printed and cannot be mended without another conclusion.
-# That a proof fails does not make its conclusion false of trained models, which the measuring chapters look at. It means
-# that the reason has to be looked for elsewhere.
+# These statements, or steps of their proofs, are false as printed, and they cannot be corrected without a different conclusion. If a
+# proof fails, its conclusion may still be true of trained models, which we examine in the chapters with measurements. A failed proof
+# means that the reason has to be found elsewhere.
 
 # %% tags=["remove-input"]
 table(
     errata(paper.findings, Verdict.CHANGES),
     name="tab-errata-changes",
-    caption="Statements and steps whose conclusion falls, and what holds in their place.",
+    caption="Statements and steps whose conclusion is false, and what holds instead.",
 )

@@ -11,13 +11,14 @@
 # %% [markdown]
 # # Status
 #
-# Every numbered statement, figure and table of the paper {cite}`saponati2025`, and what the checks of this book say
-# of it. The page is made from what the chapters reported when they were last executed with the present settings. A
-# verdict stands here only if all comparisons behind it held in that run.
+# This page lists every numbered statement, figure and table of the paper {cite}`saponati2025`, and what the checks of this book found
+# about them. We make the page from the results that the chapters reported when they were last executed with the present settings. A
+# verdict appears here only if all comparisons behind it held in that run.
 #
-# Of {glue:text}`n-statements` entries {glue:text}`n-checked` have a check and {glue:text}`n-open` wait for one. The
-# checks judge {glue:text}`n-findings` statements or parts of one, by {glue:text}`n-numbers` numbers;
-# {glue:text}`n-supported` verdicts are supported by this run, and {glue:text}`n-unsupported` are not.
+# Of {glue:text}`n-statements` entries, {glue:text}`n-checked` have at least one check and {glue:text}`n-open` have none yet. The checks
+# judge {glue:text}`n-findings` statements or parts of statements, with {glue:text}`n-numbers` numbers. {glue:text}`n-ours` of these
+# statements are our own. This run supports {glue:text}`n-supported` of the verdicts and does not support {glue:text}`n-unsupported` of
+# them.
 
 # %% tags=["remove-cell"]
 import pandas as pd
@@ -35,13 +36,15 @@ glue("n-checked", paper.checked)
 glue("n-open", paper.statements - paper.checked)
 glue("n-findings", len(paper.findings))
 glue("n-numbers", paper.numbers)
+ours = [finding for finding in paper.findings if finding.report["ours"]]
+glue("n-ours", len(ours))
 glue("n-supported", len(paper.supported))
 glue("n-unsupported", len(paper.findings) - len(paper.supported))
 
 # %% [markdown]
 # ## The verdicts
 #
-# A verdict says what follows for a reader of the paper.
+# Each verdict describes the consequence for a reader of the paper.
 
 # %% tags=["remove-input"]
 counts = paper.counts()
@@ -52,19 +55,21 @@ tally = [
 table(
     pd.DataFrame(tally),
     name="tab-status-verdicts",
-    caption="Supported verdicts on statements and parts of statements, and on how many statements each stands. The errata "
-    "count slips: one can spoil several parts.",
+    caption="Number of supported verdicts of each kind, on parts of statements and on statements. The errata count slips instead, and"
+    " one slip can affect several parts.",
 )
 
 # %% tags=["remove-input"]
 table(
-    tables.counts(state), name="tab-status-counts", caption="Entries of the paper by kind, and how many have a check."
+    tables.counts(state),
+    name="tab-status-counts",
+    caption="Number of entries of the paper by kind, and how many of them have a check.",
 )
 
 # %% [markdown]
 # ## Every statement, figure and table
 #
-# A statement with several parts has several verdicts. *Not yet* means that no chapter of the book has judged it.
+# A statement with several parts has several verdicts. *Not yet* means that no chapter of the book has judged the statement.
 
 # %% tags=["remove-input"]
 table(
@@ -72,12 +77,26 @@ table(
     .drop(columns="kind")
     .reset_index(drop=True),
     name="tab-status",
-    caption="The entries of the paper in its order. Sections, recipes, findings and single equations are listed where the "
-    "text makes a claim that has no number of its own; what this book adds is in the last table.",
+    caption="The entries of the paper in the order of the paper. If the text makes a claim that has no number of its own, we list the"
+    " section, recipe, finding or equation. {numref}`tab-status-ours` lists our own statements.",
 )
 
 # %% [markdown]
-# ## Every check
+# ## Our own statements
+#
+# This book also makes statements that are not in the paper. Each of them has a check, too. Our statements about positional encoding, for
+# example, are about Section 4.1 of the paper.
+
+# %% tags=["remove-input"]
+table(
+    tables.ours(ours),
+    name="tab-status-ours",
+    caption="Our own statements, next to the statement of the paper to which they are related. *Holds* means that we proved the statement"
+    " or found it in the models that the chapter names.",
+)
+
+# %% [markdown]
+# ## Every check of a statement of the paper
 
 # %% tags=["remove-input"]
 table(
@@ -85,28 +104,29 @@ table(
         [
             {"in the paper": f.number, "what was judged": f.report["title"], "verdict": f.badge, "chapter": f.links}
             for f in paper.findings
+            if f not in ours
         ],
         columns=["in the paper", "what was judged", "verdict", "chapter"],
     ),
     name="tab-status-checks",
-    caption="All judged statements and parts. The numbers behind a verdict stand in its chapter.",
+    caption="All judged statements of the paper and parts of them. The chapters show the numbers behind each verdict.",
 )
 
 # %% [markdown]
 # ## Open questions
 #
-# Neither a proof nor a measurement in this book answers these questions.
+# Neither a proof nor a measurement in this book answers the following questions.
 #
 # - Why do columns of large norm come to dominate in trained decoders? {prf:ref}`prop-s1-12-condition` and
-#   {prf:ref}`thm-s1-12-counts` give conditions that suffice, but we do not know which of them trained decoders meet.
-# - Do the two coefficients of a pair of tokens, on which {prf:ref}`thm-s1-14` and {prf:ref}`prop-s1-14-update` rest, agree while an
-#   encoder is trained? The coefficients of two positions agree in one layer at the start of training
-#   ({prf:ref}`thm-position-masked`). For pairs of tokens we have not measured this.
-# - Are the mean scores of two positions symmetric in [encoders without learned position embeddings](positions.py), for example with
-#   rotary positions ({prf:ref}`prop-rotary`)?
-# - {prf:ref}`prop-s1-14-shift` computes exactly, where the matrix is 0, how the shift between query and target makes an update
-#   asymmetric. How much of the asymmetry later in training does the shift explain?
-# - Does a [symmetric initialisation](symmetric_initialisation.py) speed up models that read as much text as those of the paper, once the
-#   scale of the initial weights and the biases are equal?
-# - Why do the heads of a trained encoder agree in their symmetric parts and hardly in their skew-symmetric parts
+#   {prf:ref}`thm-s1-12-counts` give sufficient conditions, but we do not know which of these conditions trained decoders meet.
+# - Theorem 2.4 of the paper is about two coefficients for each pair of tokens ({prf:ref}`thm-s1-14`, {prf:ref}`prop-s1-14-update`). Do
+#   these two coefficients agree while an encoder is being trained? For two positions, they agree in one layer at the start of training
+#   ({prf:ref}`thm-position-masked`). For pairs of tokens, we have not measured it.
+# - Are the mean scores between two positions symmetric in [encoders without learned position embeddings](positions.py), for example in
+#   encoders with rotary positions ({prf:ref}`prop-rotary`)?
+# - {prf:ref}`prop-s1-14-shift` gives the exact asymmetry of an update that is caused by the shift between query and target, for a
+#   matrix that is zero. How much of the asymmetry later in training does this shift explain?
+# - Does a [symmetric start](symmetric_initialisation.py) speed up the training of models that read as much text as those of the paper,
+#   if the scale of the initial weights and the biases are equal?
+# - Why do the heads of a trained encoder agree in their symmetric parts, but hardly in their skew-symmetric parts
 #   ({prf:ref}`prop-sum-over-heads`, {prf:ref}`prop-head-directions`)?

@@ -45,12 +45,16 @@ FAR = {  # two settings of each chapter, far from its defaults and from each oth
     "why": ({"experiment": "positions_pieces_longer"}, {"experiment": "positions_characters_third", "seeds": 3}),
     "why_details": ({"n_positions": 128, "seed": 5}, {"n_positions": 512, "n_tokens": 10}),
     "pretrained_survey": ({"leave_out": "ALBERT,GPT"}, {"leave_out": "BERT,T5,Whisper"}),
+    "constraints": ({"last_step": 400, "seeds": [0, 1]}, {"models": ["encoder"], "last_step": 800}),
+    "symmetric_initialisation": (
+        {"plans": ["confirm_size_2x128", "confirm_decoder_plain"], "experiment": "encoder, characters", "width": 128},
+        {"plans": ["confirm_mini"], "experiment": "decoder, plain text", "seed_pair": [0, 2], "width": 4096},
+    ),
     "heads_or_sum": ({"model": "bert-tiny-google"}, {"model": "gpt2-small"}),
 }
 NOT_RUN = {
     "positions_theory": "its parameters enter checks alone",
     "pretrained_survey_details": "another gamma needs the weights of every model, and figures name the models",
-    "symmetric_initialisation": "its parameters enter checks alone",
     "symmetric_initialisation_details": "its conclusions are those of recorded runs",
     "training_scores_details": "another model is trained, which takes minutes",
 }

@@ -35,6 +35,12 @@ def test_without_reports_everything_waits_and_a_supported_check_gives_a_verdict_
     assert status.counts(table).loc[["proposition", "all"], "checked"].tolist() == [1, 1]
 
 
+def test_our_own_statements_are_listed_with_the_statement_of_the_paper_beside_them():
+    found = verdicts.account([report(), report("Section 4.1", "(positions)", ours=True)]).findings
+    (row,) = status.ours([finding for finding in found if finding.report["ours"]]).itertuples(index=False)
+    assert row[0] == of_the_paper("Section 4.1", "(positions)") and row[2] == badge(Verdict.HOLDS.value)
+
+
 def test_a_check_without_support_states_no_verdict():
     for verdict in Verdict:
         unsupported = report(verdict=verdict, supported=False, printed="a", corrected="b")

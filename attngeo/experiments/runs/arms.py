@@ -97,11 +97,11 @@ class Contrast:
         return len(self.first)
 
     def differences(self, measure: Measure = LOSS) -> pd.Series:
-        """First less second in a measure, by seed."""
+        """First minus second in a measure, by seed."""
         return self.first.values(measure) - self.second.values(measure)
 
     def difference(self, measure: Measure = LOSS) -> Estimate:
-        """First less second in a measure: mean over seeds, with an interval from three seeds on."""
+        """First minus second in a measure: mean over seeds, with an interval from three seeds on."""
         return estimates.over_seeds(self.differences(measure))
 
     def outcome(self, measure: Measure = LOSS) -> str:

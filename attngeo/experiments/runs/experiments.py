@@ -93,8 +93,8 @@ class PlannedContrast:
 
     @property
     def name(self) -> str:
-        """``released less random``."""
-        return f"{self.arm} less {self.against}"
+        """``released minus random``."""
+        return f"{self.arm} minus {self.against}"
 
 
 class _Plan(msgspec.Struct):

@@ -1,4 +1,4 @@
-"""What the checks of all chapters found to mend in the paper, as the entries of a table."""
+"""Tables of the errata page: errors of the paper that the checks of all chapters found."""
 
 from collections.abc import Iterable
 
@@ -9,14 +9,14 @@ from livingpaper.claims.results import Verdict
 from attngeo.plot.typeset import typeset
 from livingpaper.display.verdicts import Finding
 
-MAYBE_COPYING = "†"  # behind the number of an entry that could be an error of our text copy
+MAYBE_COPYING = "†"  # marks an entry that may be an error of our text copy
 COLUMNS = ["entry", "as printed, and what holds"]
 
 
 def errata(found: Iterable[Finding], verdict: Verdict) -> pd.DataFrame:
-    """The supported findings of one verdict: entry (number, chapter), what is printed where, what holds.
+    """The supported findings with one verdict: number and chapter, what is printed and where, and what holds.
 
-    Findings that repeat the slip of another one share its entry.
+    Findings that repeat the slip of another finding share its entry.
     """
     of_verdict = {f.check: f for f in found if f.supported and f.verdict is verdict}
     entries: dict[str, list[Finding]] = {}
@@ -31,7 +31,7 @@ def errata(found: Iterable[Finding], verdict: Verdict) -> pd.DataFrame:
 
 
 def slips_found_by_reading() -> pd.DataFrame:
-    """What is listed with no check of its own, in the columns of the other tables."""
+    """Slips without a check, in the columns of the other tables."""
     slips = read_published("slips", dtype=str).itertuples()
     texts = ([f"**{s.place}**", f"*Printed:* {s.printed}<br>*Holds:* {s.holds}"] for s in slips)
     return pd.DataFrame(texts, columns=COLUMNS)

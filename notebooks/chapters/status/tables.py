@@ -1,7 +1,7 @@
-"""The state of every statement, by what the checks of all chapters say of it."""
+"""Tables of the status page: the state of every statement of the paper, and the statements of this book."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
@@ -12,7 +12,7 @@ NOT_YET = "not yet"
 
 
 def states(statements: pd.DataFrame, found: Iterable[Finding]) -> pd.DataFrame:
-    """The paper's statements by number: name, kind, title, number of checks, state (badges or "not yet"), chapters."""
+    """Statements of the paper by number: name, kind, title, number of checks, state (badges or "not yet"), chapters."""
     by_statement: dict[str, list[Finding]] = {number: [] for number in statements.index}
     for finding in (f for f in found if not f.report["ours"]):
         by_statement.setdefault(finding.report["statement"], []).append(finding)
@@ -36,8 +36,15 @@ def _state(same: list[Finding]) -> str:
     return " ".join(f"{words} ×{n}" if n > 1 else words for words, n in badges.items()) or NOT_YET
 
 
+def ours(found: Sequence[Finding]) -> pd.DataFrame:
+    """Statements of this book: the related statement of the paper, what was judged, verdict and chapter."""
+    related = (of_the_paper(f.report["statement"], f.report["part"]) for f in found)
+    rows = [(about, f.report["title"], f.badge, f.links) for about, f in zip(related, found, strict=True)]
+    return pd.DataFrame(rows, columns=["related to", "our statement", "verdict", "chapter"])
+
+
 def counts(table: pd.DataFrame) -> pd.DataFrame:
-    """How many statements of each kind there are, have a check, and have none, with a sum."""
+    """Number of statements of each kind, with and without a check, and their sums."""
     checked = table.state != NOT_YET
     kinds = pd.DataFrame({"kind": table.kind, "in the paper": 1, "checked": checked * 1, NOT_YET: ~checked * 1})
     summed = kinds.groupby("kind", sort=False).sum()

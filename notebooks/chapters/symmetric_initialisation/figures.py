@@ -1,17 +1,18 @@
-"""Figures of how a model's start shapes its training: what each change is worth, losses, symmetry (Figure S5)."""
+"""Figures of how a model's start affects its training: what each change is worth, losses, symmetry (Figure S5)."""
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
+from matplotlib.lines import Line2D
 
-from chapters.symmetric_initialisation.starts import BAND, BASELINE, STARTS, Setting, between_random_starts
+from chapters.symmetric_initialisation.speed_ups import first_crossing
+from chapters.symmetric_initialisation.starts import AGAIN, BAND, BASELINE, STARTS, Setting, between_random_starts
 from attngeo.plot.style import (
-    CROSS,
     DECODER,
     ENCODER,
     NEUTRAL,
@@ -22,77 +23,109 @@ from attngeo.plot.style import (
     new_figure,
 )
 from attngeo.experiments.runs.arms import LOSS, Arm, Contrast
-from attngeo.experiments.runs.estimates import HELPS, HURTS, NO_DIFFERENCE
+from attngeo.experiments.runs.estimates import NEVER
 from attngeo.experiments.runs.numbers_in_words import as_nats, as_percent
 
 # black for the baseline; apart from colour, dashes tell the arms apart
 COLOURS = dict(zip(STARTS, ("#000000", *PALETTE[:6], PALETTE[4], PALETTE[3], NEUTRAL), strict=True))
 DASHES = dict(zip(STARTS, ("-", "-", "--", ":", "-", "--", ":", "-.", "-.", "-."), strict=True))
-CHANGES = {"symmetric": "the tie alone", "default-linear": "all but the tie", "released": "all"}
-MARKS = {HELPS: ("o", ENCODER, ENCODER), HURTS: ("s", DECODER, DECODER), NO_DIFFERENCE: ("D", NEUTRAL, "white")}
-LINEAR = 0.1  # nats up to which the axis of differences is linear
-TICKS = (-1, -0.1, 0, 0.1, 1)
-AT_NEVER = -0.12  # where "never" stands on an axis of speed-ups
+CHANGES = {  # what a start changes
+    "symmetric": "equal queries and keys",
+    "default-linear": "scale, biases and values",
+    "released": "all of these",
+}
+CLIP = 0.3  # nats at which the axis of differences ends
+AT_NEVER = -0.25  # where "never" stands on an axis of speed-ups
 
 
-def forest(rows: Mapping[str, Contrast], xlabel: str, words: Sequence[str] = (), band: float = 0.0) -> Figure:
-    """A line per label, the difference of final losses: mean, 95 % interval, and each seed as a thin stroke.
+class Row(NamedTuple):
+    """A line of a `forest`."""
 
-    Where there are ``words`` for the right end, they stand at the height of their line, and its label above it, so that
-    the figure is narrow. Beyond ±`LINEAR` the axis is logarithmic: one wide interval must not flatten the others.
+    label: str
+    contrast: Contrast
+    colour: str
+
+
+def forest(rows: Sequence[Row], xlabel: str, band: float = 0.0) -> Figure:
+    """A line per row, the difference of final losses: mean, 95 % interval, and each seed as a thin stroke.
+
+    The label stands above its line, so that the figure is narrow. An interval that ends beyond ±`CLIP` is cut off there,
+    and an arrow says so: one wide interval must not flatten the others.
     """
-    figure, panel = new_figure(5.4 if words else 7.4, 0.33 * len(rows) + 1.1)
-    panel.axvspan(-band, band, color=NEUTRAL, alpha=0.2, linewidth=0)
+    figure, panel = new_figure(6.4, 0.47 * len(rows) + 0.9)
+    panel.axvspan(-band, band, color=NEUTRAL, alpha=0.25, linewidth=0)
     panel.axvline(0, color=NEUTRAL, linewidth=1)
-    for y, contrast in enumerate(rows.values()):
-        estimate, (mark, colour, face) = contrast.difference(), MARKS[contrast.outcome()]
-        panel.plot(contrast.differences(), [y] * len(contrast), "|", color=NEUTRAL, alpha=0.5, markersize=7)
-        panel.hlines(y, estimate.low, estimate.high, color=colour, linewidth=2)
-        panel.plot(estimate.value, y, mark, color=colour, markerfacecolor=face, markersize=6)
-    style = {"transform": panel.get_yaxis_transform(), "va": "center", "fontsize": 8}
-    style |= {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.5}}
-    for y, (label, at_right) in enumerate(zip(rows, words, strict=False)):
-        panel.text(0.01, y - 0.42, label, ha="left", **style)
-        panel.text(1.01, y, at_right, ha="left", **style)
-    panel.set_yticks(range(len(rows)), [""] * len(rows) if words else list(rows))
-    panel.set(xlabel=xlabel, ylim=(len(rows) - 0.5, -0.7))
-    panel.set_xscale("symlog", linthresh=LINEAR, linscale=1.5)
-    panel.set_xticks(TICKS, [f"{tick:g}".replace("-", "\N{MINUS SIGN}") for tick in TICKS])
-    panel.xaxis.set_minor_locator(NullLocator())
+    for y, (label, contrast, colour) in enumerate(rows):
+        estimate = contrast.difference()
+        excludes_zero = estimate.low > 0 or estimate.high < 0
+        seeds = contrast.differences()
+        panel.plot(seeds[seeds.abs() < CLIP], [y] * int((seeds.abs() < CLIP).sum()), "|", color=colour, alpha=0.4)
+        panel.hlines(y, max(estimate.low, -CLIP), min(estimate.high, CLIP), color=colour, linewidth=2)
+        for end, mark in ((-CLIP, "<"), (CLIP, ">")):
+            if estimate.low < end < estimate.high or (abs(estimate.value) > CLIP and estimate.value * end > 0):
+                panel.plot(end, y, mark, color=colour, markersize=6, clip_on=False)
+        if abs(estimate.value) <= CLIP:
+            face = colour if excludes_zero else "white"
+            panel.plot(estimate.value, y, "o", color=colour, markerfacecolor=face, markersize=6)
+        panel.text(-CLIP, y - 0.45, label, ha="left", va="center", fontsize=8).set_in_layout(False)
+    panel.set(xlabel=xlabel, xlim=(-CLIP, CLIP), ylim=(len(rows) - 0.4, -0.8), yticks=[])
+    panel.grid(axis="y", visible=False)
+    panel.spines["left"].set_visible(False)
     return figure
 
 
 @house_style()
 def plans_figure(plans: Sequence[Setting]) -> CaptionedFigure:
     """Every planned comparison of a symmetric start with a random one: the answer of the chapter."""
-    rows = {f"{p.short} ({len(p.primary)})": p.primary for p in plans}
-    figure = forest(rows, "loss, symmetric less random (nats)", [p.said for p in plans], BAND)
-    outcomes = Counter(contrast.outcome() for contrast in rows.values())
+    rows = [Row(_label(p), p.primary, ENCODER if p.encoder else DECODER) for p in plans]
+    figure = forest(rows, "loss, symmetric minus random (nats)", BAND)
+    kinds = {"encoder": ENCODER, "decoder": DECODER}
+    handles = [Line2D([], [], color=colour, marker="o", label=name) for name, colour in kinds.items()]
+    shown = [handle for handle in handles if handle.get_color() in {row.colour for row in rows}]
+    figure.legend(handles=shown, loc="outside upper right", ncols=2)
+    outcomes = Counter(p.said for p in plans)
     caption = (
-        "Final held-out loss of a symmetric start less that of a random one of equal scale, in all planned comparisons:"
-        " mean, 95 % interval, each seed as a stroke. Rows: model, text, layers × width, tokens, in brackets seeds;"
-        f" at the right what the plan says. Grey: ±{BAND} nats, which count for nothing; beyond ±{LINEAR} the axis is"
-        " logarithmic. Marks are open where the interval holds 0."
+        "Final held-out loss with a symmetric start minus that with a random start of equal scale, in all planned"
+        " comparisons: mean, 95 % confidence interval, and each seed as a thin stroke. Left of 0, the symmetric start is"
+        " better. Each row gives layers × width, the number of tokens that were read (in millions), the text, in brackets"
+        f" the number of seeds, and the outcome by the rule of the plan. The grey band marks differences up to {BAND} nats, which do not count."
+        f" Circles are filled if the interval excludes 0, and arrows mark intervals that extend beyond ±{CLIP} nats."
     )
-    alt = f"""Forest plot of {len(rows)} differences of final loss. {outcomes[HELPS]} intervals lie below zero,
-    {outcomes[HURTS]} above; the other {outcomes[NO_DIFFERENCE]} hold it. The first two rows, models of 4 layers of
-    width 256, lie clearly left."""
+    told = ", ".join(f"{count} {said}" for said, count in outcomes.most_common())
+    alt = (
+        f"Dot plot with confidence intervals, one row for each of {len(rows)} planned comparisons of final losses, with 0 in"
+        f" the middle. Outcomes: {told}."
+    )
     return CaptionedFigure(figure, "fig-init-planned", caption, alt)
+
+
+def _label(plan: Setting) -> str:
+    """``4 × 256, 20.1 M, characters (3): clearly faster``."""
+    layers, width, tokens = plan.training
+    seeds = f"{len(plan.primary)} new" if plan.plan == AGAIN else f"{len(plan.primary)}"
+    return f"{layers} × {width}, {tokens / 1e6:.1f} M, {plan.text} ({seeds}): {plan.said}"
 
 
 @house_style()
 def made_of(encoders: Iterable[Setting]) -> CaptionedFigure:
-    """Final loss less that of the random start: of the tie, of all the rest, and of both."""
-    rows = {
-        f"{e.text}: {words}": e.less(start) for e in encoders for start, words in CHANGES.items() if start in e.arms
-    }
-    told = "; ".join(f"{label} {as_nats(contrast.difference().value)}" for label, contrast in rows.items())
+    """Final loss minus that of the random start: of equal queries and keys, of everything else, and of both."""
+    rows = [
+        Row(f"{e.text}: {words}", e.minus(start), ENCODER)
+        for e in encoders
+        for start, words in CHANGES.items()
+        if start in e.arms
+    ]
+    told = "; ".join(f"{row.label} {as_nats(row.contrast.difference().value)}" for row in rows)
     caption = (
-        "What the released start is made of: the *tie* of keys to queries, and scale, biases and values. Final held-out"
-        " loss of encoders less that of the random start: mean, 95 % interval, and each seed."
+        "Which part of the released start lowers the loss: equal queries and keys, or the new scale, biases and values."
+        " Final held-out loss of encoders minus that with the random start: mean, 95 % confidence interval, and each seed as"
+        " a thin stroke. Circles are filled if the interval excludes 0."
     )
-    alt = f"Dot plot with intervals, one row per text and set of parts. In nats, {told}."
-    return CaptionedFigure(forest(rows, "loss less random (nats)"), "fig-gain-parts", caption, alt)
+    alt = (
+        f"Dot plot with confidence intervals, one row for each text and part of the start. Differences in nats: {told}."
+    )
+    figure = forest(rows, "loss, this start minus random (nats)")
+    return CaptionedFigure(figure, "fig-gain-parts", caption, alt)
 
 
 @house_style()
@@ -109,10 +142,10 @@ def loss_curves(panels: Mapping[str, Mapping[str, Arm]]) -> CaptionedFigure:
         sns.lineplot(curves, palette=COLOURS, ax=panel, **style)
         panel.set(title=title, ylim=(means.min().min() - 0.05, means.iloc[len(means) // 12].max() + 0.05))
     told = ", ".join(f"{arm} in {count}" for arm, count in lowest.most_common())
-    caption = """Held-out loss by start: mean over seeds, shaded from the least to the largest. The first steps, alike
-    in all arms, are cut off."""
-    alt = f"""Line plots of the held-out loss over steps, a panel per setting, one line per start. Lowest at the end:
-    {told} of {len(panels)} panels."""
+    caption = """Held-out loss with each start: mean over seeds, with shaded bands from the lowest to the highest seed. The
+    first steps, which are alike for all starts, are cut off."""
+    alt = f"""Line plots of the held-out loss over training steps, one panel for each setting and one line for each start.
+    The start with the lowest loss at the end: {told} of {len(panels)} panels."""
     return CaptionedFigure(figure, "fig-init-shape", caption, alt)
 
 
@@ -138,33 +171,68 @@ def figure_s5(setting: Setting) -> CaptionedFigure:
     legend.legend(*loss.get_legend_handles_labels(), loc="upper left", title=setting.label)
     layers[0].legend(loc="upper right", ncols=2, fontsize=8, title="layer")
     told = "; ".join(medians)
-    caption = f"""Figure S5 from recorded runs ({setting.label}): loss, median symmetry over layers and seeds, with
-    quartiles, and below it the layers of each start. {told}."""
-    alt = f"Line plots over steps of loss and symmetry by start, and of symmetry by layer. {told}."
+    caption = f"""Figure S5 of the paper, with our models ({setting.label}). Top: held-out loss, and median symmetry score over
+    layers and seeds with quartiles. Bottom: the symmetry score of each layer, for each start. {told}."""
+    alt = f"Line plots over training steps: the loss and the symmetry with each start, and the symmetry of each layer. {told}."
     return CaptionedFigure(figure, "fig-init-symmetry", caption, alt)
 
 
 @house_style()
-def roulette(main: Sequence[Setting], printed: pd.Series) -> CaptionedFigure:
+def second_seed(main: Sequence[Setting], shown: Setting, seeds: tuple[int, int], printed: pd.Series) -> CaptionedFigure:
     """Two random starts that differ in their seed alone, by Table 1's measure; ``printed`` are its speed-ups (%)."""
-    printed = printed.dropna() / 100
-    figure, panel = new_figure(7.4, 0.45 * len(main) + 0.9)
-    shares = {e.label: between_random_starts(e)[1] for e in main}
-    for y, of_pairs in enumerate(shares.values()):
-        panel.plot([max(x, AT_NEVER) for x in of_pairs], [y] * len(of_pairs), "o", color=CROSS, alpha=0.45)
-    panel.set_yticks(range(len(shares)), list(shares))
-    panel.set(ylim=(len(shares) - 0.5, -0.5), xlim=(AT_NEVER - 0.05, 1), xlabel="speed-up by Table 1's measure")
-    panel.set_xticks([AT_NEVER, 0, 0.25, 0.5, 0.75, 1], ["never", *(as_percent(x / 4) for x in range(5))])
-    pairs = [x for of_pairs in shares.values() for x in of_pairs]
-    most, least, largest = (as_percent(x) for x in (max(pairs), printed.min(), printed.max()))
+    figure, (curves, strip) = new_figure(9, 3.6, columns=2)
+    colour = ENCODER if shown.encoder else DECODER
+    losses = shown.arms[BASELINE].curves("loss")
+    fast, slow = (losses[seed] for seed in seeds)
+    share, last = first_crossing(losses.index.to_numpy(), fast.to_numpy(), slow.to_numpy()), losses.index[-1]
+    curves.plot(slow, color=NEUTRAL, linewidth=1.2, label=f"seed {seeds[1]}")
+    curves.plot(fast, color=colour, linewidth=1.2, label=f"seed {seeds[0]}")
+    curves.axhline(slow.iloc[-1], color=NEUTRAL, linewidth=1, linestyle=":")
+    if share != NEVER:
+        curves.plot((1 - share) * last, fast[fast <= slow.iloc[-1]].iloc[0], "o", color=colour)
+    top = max(curve.iloc[len(curve) // 12] for curve in (fast, slow)) + 0.05
+    curves.set(xlabel="training step", ylabel="training loss (nats)", ylim=(losses.min().min() - 0.05, top))
+    curves.set_title("Two random starts")
+    curves.legend()
+
+    table = {e.label: between_random_starts(e)[1] for e in main}
+    for y, (setting, shares) in enumerate(zip(main, table.values(), strict=True)):
+        of_model = ENCODER if setting.encoder else DECODER
+        strip.plot([max(x, AT_NEVER) for x in shares], [y] * len(shares), "o", color=of_model, alpha=0.4)
+    in_table = printed.dropna() / 100
+    strip.plot(in_table, [len(table)] * len(in_table), "D", color="black")
+    most = in_table.max()
+    strip.text(most + 0.03, len(table), as_percent(most), va="center", fontsize=9)
+    strip.axhline(len(table) - 0.5, color=NEUTRAL, linewidth=0.8)
+    strip.set_yticks(range(len(table) + 1), [*table, "Table 1 of the paper"])
+    strip.set(ylim=(len(table) + 0.5, -0.5), xlim=(AT_NEVER - 0.05, 1), xlabel="speed-up (measure of Table 1)")
+    strip.set_xticks([AT_NEVER, 0, 0.5, 1], ["never", *(as_percent(x) for x in (0, 0.5, 1))])
+    strip.set_ylabel(" ")  # else its form for narrow screens takes the label of the panel beside it
+    strip.set_title("All pairs of seeds")
+
+    pairs = [x for shares in table.values() for x in shares]
     caption = (
-        "Random starts set against random starts by Table 1's measure: the first step at which one run's training"
-        " loss is at or below the last of the other's. A round mark is two seeds; of two seeds one nearly always"
-        f" looks faster, in these short runs by up to {most}. Table 1 prints {least} to {largest} for the symmetric"
-        " start, after far longer training; how far its own seeds lie apart is not known."
+        f"One random start compared with another. Left: training losses of seeds {seeds[0]} and {seeds[1]} ({shown.label}),"
+        f" with a dotted line at the last loss of seed {seeds[1]}."
+        f" {crossing(shown, seeds, share)} Right: each circle is one pair of seeds, and *never* marks pairs in which the"
+        f" first seed does not reach the last loss of the second. For comparison, the diamonds show the speed-ups of {as_percent(in_table.min())}"
+        f" to {as_percent(most)} that Table 1 of the paper prints for the symmetric start, each for one seed after far longer"
+        " training. How much the paper's own seeds differ is not known."
     )
     alt = (
-        f"Dot plot of speed-ups, one row per setting. Of {len(pairs)} pairs of random starts"
-        f" {sum(x > 0 for x in pairs)} show a speed-up, spread up to {most}; the others show none."
+        "Left, two training-loss curves and a dotted line at the last loss of one of them. Right, a dot plot of speed-ups, one"
+        f" row for each kind of model: {sum(x > 0 for x in pairs)} of {len(pairs)} pairs of random starts show a speed-up, the"
+        f" largest of {as_percent(max(pairs))}. The paper's speed-ups reach {as_percent(most)}."
     )
     return CaptionedFigure(figure, "fig-roulette", caption, alt)
+
+
+def crossing(setting: Setting, seeds: tuple[int, int], share: float) -> str:
+    """A sentence: when one random start reaches the last training loss of another."""
+    if share == NEVER:
+        return f"Seed {seeds[0]} never reaches the last loss of seed {seeds[1]}, so the measure of Table 1 shows no speed-up."
+    step = f"step {round((1 - share) * setting.config['steps']):,} of {setting.config['steps']:,}"
+    return (
+        f"Seed {seeds[0]} first reaches the last loss of seed {seeds[1]} at {step}, which the measure of Table 1 counts as a"
+        f" speed-up of {as_percent(share)}, although both starts are random."
+    )

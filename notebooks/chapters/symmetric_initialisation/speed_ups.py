@@ -1,7 +1,7 @@
-"""How much sooner one arm of an experiment is where its baseline ends, with the noise between seeds.
+"""How much sooner one arm of an experiment reaches the final loss of its baseline, with the variation between seeds.
 
-An arm is an array of losses, one row per seed, one column per measurement; the rows of two arms belong together, seed
-by seed. A crossing that never comes is `NEVER`: it sorts below every speed-up.
+An arm is an array of losses with one row per seed and one column per measurement. The rows of two arms belong together,
+seed by seed. If the arm does not reach the final loss, the speed-up is `NEVER`, which is smaller than every speed-up.
 """
 
 import itertools
@@ -15,9 +15,9 @@ from scipy import stats
 from attngeo.experiments.runs.arms import LOSS, Contrast
 from attngeo.experiments.runs.estimates import LEAST_SEEDS, LEVEL, NEVER, Estimate
 
-WINDOW = 5  # measurements in a mean
-ROUNDING = 1e-12  # of sums in another order: an arm must not miss its own end by it
-EXHAUSTIVE = 5  # seeds up to which all n^n resamples are taken
+WINDOW = 5  # measurements in a trailing mean
+ROUNDING = 1e-12  # by which sums in another order differ; an arm has to reach its own final loss
+EXHAUSTIVE = 5  # number of seeds up to which all n^n resamples are taken
 DRAWS = 5000
 
 Curve = Float[np.ndarray, " steps"]
@@ -26,19 +26,19 @@ Steps = Int[np.ndarray, " steps"]
 
 
 def speed_up_of(contrast: Contrast, window: int = WINDOW) -> Estimate:
-    """Of the first arm over the second, on held-out losses; see `speed_up`."""
+    """Speed-up of the first arm over the second, for held-out losses; see `speed_up`."""
     return speed_up(*contrast.curves(LOSS), window)
 
 
 def grid_of(contrast: Contrast, window: int = WINDOW) -> float:
-    """The largest share by which `speed_up_of` is rounded down: from one measurement to the next."""
+    """The largest share by which `speed_up_of` is rounded down, which is the distance between two measurements."""
     middle = trailing_mean(contrast.curves(LOSS)[0].astype(float), window)
     return float(np.diff(middle).max() / middle[-1])
 
 
 def trailing_mean(loss: Float[np.ndarray, "*seeds steps"], window: int = WINDOW) -> Float[np.ndarray, "*seeds steps"]:
-    """Mean of each measurement and those before it, ``window`` in all; of as many as there are at the start."""
-    # each window by itself: sums carried along would carry an infinite loss to the end
+    """Mean of each measurement and the ``window - 1`` before it, or of as many as there are at the start."""
+    # every window is summed separately, because a running sum would keep an infinite loss until the end
     window = min(window, loss.shape[-1])
     first = [loss[..., :last].mean(axis=-1) for last in range(1, window)]
     full = np.lib.stride_tricks.sliding_window_view(loss, window, axis=-1).mean(axis=-1)
@@ -46,25 +46,25 @@ def trailing_mean(loss: Float[np.ndarray, "*seeds steps"], window: int = WINDOW)
 
 
 def first_crossing(steps: Steps, arm: Curve, baseline: Curve) -> float:
-    """``1 - t / T`` as the paper's released notebook takes it: t is the first step with a loss at or below the last.
+    """``1 - t / T`` as in the paper's released notebook: t is the first step with a loss at or below the baseline's last.
 
-    One seed, nothing smoothed, and a single lucky measurement is enough.
+    The losses are those of one seed and are not smoothed, so a single low measurement is enough.
     """
     below = np.flatnonzero(arm <= baseline[-1])
     return float(1 - steps[below[0]] / steps[-1]) if len(below) else NEVER
 
 
 def speed_up(steps: Steps, arm: Curves, baseline: Curves, window: int = WINDOW) -> Estimate:
-    """``1 - t / T`` (Table 1), with t the first step from which on the arm stays at or below the baseline's end.
+    """``1 - t / T`` (Table 1), where from step t on the arm stays at or below the final loss of the baseline.
 
-    Losses are means over seeds, smoothed by `trailing_mean`; the steps are smoothed with them, so that t and T lie in
-    the middle of their windows. The baseline's end is its last smoothed loss. `NEVER` where the arm ends above that.
-    t lies on the grid of measurements.
+    Losses are means over seeds, smoothed by `trailing_mean`. The steps are smoothed, too, so that t and T lie in the
+    middle of their windows. The final loss of the baseline is its last smoothed loss. The speed-up is `NEVER` if the arm
+    ends above this loss. t is one of the measured steps.
 
-    The interval is of resampled seeds: both arms of a seed are drawn together. Up to five seeds all ``n^n`` resamples
-    are taken, beyond that a seeded draw of them. The ends are quantiles of the resampled values and are among these. So
-    few seeds hold the truth less often than the level says: three give the range of their values, which holds the
-    median ``1 - 2^(1 - 3)`` = 75 % of the time.
+    The interval comes from resampled seeds, where both arms of a seed are drawn together. With up to five seeds, all
+    ``n^n`` resamples are taken, and with more seeds a random sample of them with a fixed seed. The ends are quantiles of
+    the resampled values. With so few seeds, the interval contains the true value less often than its level: three seeds
+    give the range of their values, which contains the median in ``1 - 2^(1 - 3)`` = 75 % of cases.
     """
     middle, arm, baseline = (trailing_mean(x, window) for x in (steps.astype(float), arm, baseline))
 
@@ -89,7 +89,7 @@ def speed_up(steps: Steps, arm: Curves, baseline: Curves, window: int = WINDOW) 
 
 
 def seeds_needed(sd: float, half_width: float) -> int:
-    """Smallest n with ``t sd / sqrt(n) <= half_width``: an interval that short, of differences that scatter by sd."""
+    """Smallest n with ``t sd / sqrt(n) <= half_width``, for differences with standard deviation sd."""
     at_least = (stats.norm.ppf((1 + LEVEL) / 2) * sd / half_width) ** 2  # t is larger than the normal quantile
     n = max(LEAST_SEEDS, math.ceil(at_least))
     while stats.t.ppf((1 + LEVEL) / 2, n - 1) * sd > half_width * math.sqrt(n):

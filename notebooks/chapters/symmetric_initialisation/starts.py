@@ -1,67 +1,75 @@
-"""Runs that differ in how queries and keys start, arm against arm, seed by seed: planned ones, and earlier ones.
+"""Runs that differ in the initial weights of queries and keys, compared seed by seed: planned and exploratory runs.
 
-The paper compares two starts, *random* and *symmetric*, and its released code changes more than symmetry between
-them. The other initialisations of `attngeo.experiments.training` take the change apart; `PAIRS` says which two isolate
-what.
+The paper compares two starts, *random* and *symmetric*. The released code changes more than the symmetry between the two.
+The other initialisations of `attngeo.experiments.training` separate these changes, and `PAIRS` lists what each comparison
+of two starts isolates.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 
-import pandas as pd
 from scipy import stats
 
-from chapters.symmetric_initialisation.speed_ups import (
-    WINDOW,
-    first_crossing,
-    seeds_needed,
-    speed_up,
-    speed_up_of,
-)
-from livingpaper.claims.claim import Comparisons
-from livingpaper.claims.seed_intervals import Case, Training, too_small
+from chapters.symmetric_initialisation.speed_ups import WINDOW, first_crossing, speed_up, speed_up_of
+from livingpaper.claims.seed_intervals import Training
+from attngeo.errors import ParameterError
 from attngeo.files.checkout import data
 from attngeo.experiments.runs.arms import LOSS, PARTS, RECORDING, Arm, Contrast, arms, matched, whole_arms
 from attngeo.experiments.runs.estimates import Estimate
 from attngeo.experiments.runs.experiments import PlannedContrast, read_experiments, recorded_runs
-from attngeo.experiments.runs.numbers_in_words import as_nats, as_percent, as_rate, extent, with_interval
+from attngeo.experiments.runs.numbers_in_words import as_millions
 from attngeo.experiments.runs.record import Run
 from attngeo.choices import Initialisation
-from attngeo.experiments.training.config import DEFAULTS
 
 BASELINE = Initialisation.RANDOM.value
 STARTS = tuple(i.value for i in Initialisation)
 TEXTS = {"spaced": "characters", "plain": "plain text"}  # plain: pieces of words, or their letters, by vocabulary
-BAND = 0.01  # nats: a difference within counts for nothing, say the plans
-SHARE = 0.05  # of the steps: what counts as faster by a share that matters
-AGAIN = "confirm_mini_new_seeds"  # the plan that asks again what `confirm_mini` has answered
-PAPERS = Training.of_paper(4)  # the smaller of the paper's models, and what it read
+BAND = 0.01  # nats: by the plans, a smaller difference does not count
+SHARE = 0.05  # of the steps: a larger share counts as clearly faster
+FOUND, AGAIN = "confirm_mini", "confirm_mini_new_seeds"  # a plan, and the plan that repeats it with new seeds
+STD = 0.02  # of BERT's initial weights
+PAPERS = Training.of_paper(4)  # the smaller of the paper's models
 
 PAIRS = tuple(
     PlannedContrast(*pair)
     for pair in (
-        ("released", BASELINE, "all that the released code changes"),
-        ("default-linear", BASELINE, "scale, biases and values; no tie"),
-        ("symmetric", BASELINE, "the tie at equal scale"),
-        ("symmetric-indefinite", BASELINE, "symmetry without definiteness, at equal scale"),
-        ("skew", BASELINE, "the opposite of symmetry, at equal scale"),
-        ("mimetic", BASELINE, "a form near the identity"),
+        ("released", BASELINE, "everything that the released code changes"),
+        ("default-linear", BASELINE, "scale, biases and values, without equal queries and keys"),
+        ("symmetric", BASELINE, "equal queries and keys at the usual scale"),
+        ("symmetric-indefinite", BASELINE, "symmetry at the usual scale, without a positive diagonal"),
+        ("skew", BASELINE, "skew-symmetry at the usual scale"),
+        ("mimetic", BASELINE, "a query-key matrix close to the identity"),
         ("scaled", BASELINE, "the scale of queries and keys alone"),
         ("scaled-values", BASELINE, "the scale of the values alone"),
-        ("released", "default-linear", "the tie at the released scale"),
-        ("scaled-symmetric", "scaled", "the tie at that scale, biases and values as random"),
-        ("symmetric", "symmetric-indefinite", "definiteness alone"),
-        ("symmetric-indefinite", "skew", "the sign alone"),
+        ("released", "default-linear", "equal queries and keys at the released scale"),
+        (
+            "scaled-symmetric",
+            "scaled",
+            "equal queries and keys at the released scale, with the usual biases and values",
+        ),
+        ("symmetric", "symmetric-indefinite", "the positive diagonal alone"),
+        ("symmetric-indefinite", "skew", "symmetry against skew-symmetry"),
     )
 )
 AGAINST_RANDOM = tuple(p for p in PAIRS if p.against == BASELINE)
 
 
+def scale_factor(width: int) -> float:
+    """``(1 / (3 width)) / 0.02^2``: variance of the weights of a new ``nn.Linear`` over that of BERT's initial weights.
+
+    Raises:
+        ParameterError: the width is not positive.
+    """
+    if width < 1:
+        raise ParameterError(f"Parameter width is {width}; the width of a model is at least 1.")
+    return 1 / (3 * width) / STD**2
+
+
 class Outcome(Enum):
-    """What a plan lets its primary contrast say."""
+    """The outcome of the primary contrast by the rule of the plan."""
 
     SAME = "no difference that counts"
     MUCH_FASTER = "faster, by 5 % of steps or more"
@@ -70,13 +78,19 @@ class Outcome(Enum):
     UNDECIDED = "undecided"
 
 
-SAID = {Outcome.SAME: "no difference", Outcome.MUCH_FASTER: f"faster, > {as_percent(SHARE)}"}  # in few words
+SAID = {  # in a figure
+    Outcome.SAME: "no difference",
+    Outcome.MUCH_FASTER: "clearly faster",
+    Outcome.FASTER: "slightly faster",
+    Outcome.SLOWER: "slower",
+    Outcome.UNDECIDED: "undecided",
+}
 
 
 def outcome_by_plan(loss: Estimate, share: Estimate) -> Outcome:
-    """By the difference of final losses, in nats: ``SAME`` within ±`BAND`, judged first, or the side of zero.
+    """The outcome by the difference of final losses in nats: `SAME` within ±`BAND`, which is judged first, or by its sign.
 
-    ``share`` is that of the steps saved.
+    ``share`` is the share of steps saved.
     """
     if -BAND <= loss.low and loss.high <= BAND:
         return Outcome.SAME
@@ -87,35 +101,35 @@ def outcome_by_plan(loss: Estimate, share: Estimate) -> Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """Runs that are equal in all but start and seed, or that one plan asks for."""
+    """Runs that differ only in start and seed, or the runs of one plan."""
 
     arms: Mapping[str, Arm]  # by start, or as the plan names them
     pairs: Sequence[PlannedContrast] = PAIRS
-    plan: str = ""  # its name; none where settings or seeds were chosen after looks
+    plan: str = ""  # its name; empty for exploratory runs
 
     @property
     def config(self) -> dict:
-        """The configuration; start and seed are those of one run."""
+        """The configuration, with the start and the seed of one of the runs."""
         return (self.arms.get(BASELINE) or next(iter(self.arms.values()))).config
 
     @property
     def runs(self) -> list[Run]:
-        """All of them, arm by arm."""
+        """All runs, arm by arm."""
         return [run for arm in self.arms.values() for run in arm.runs]
 
     @property
     def encoder(self) -> bool:
-        """Whether its models are, and not decoders."""
+        """Whether the models are encoders."""
         return self.config["objective"] == "mlm"
 
     @property
     def text(self) -> str:
-        """Characters, apart from each other, or plain text."""
+        """``characters`` or ``plain text``."""
         return TEXTS[self.config["text"]]
 
     @property
     def training(self) -> Training:
-        """Size of its models, and what they read."""
+        """Size of the models, and the number of tokens that they read."""
         return Training.of(self.config)
 
     @property
@@ -125,76 +139,99 @@ class Setting:
 
     @property
     def short(self) -> str:
-        """``encoder, characters, 4 × 128, 20.1 M``: of a plan, with layers × width and tokens."""
+        """``encoder, characters, 4 × 128, 20.1 M``: label with layers × width and tokens."""
         again = ", new seeds" if self.plan == AGAIN else ""
         layers, width, tokens = self.training
         return f"{self.label}, {layers} × {width}, {tokens / 1e6:.1f} M{again}"
 
     @property
-    def said(self) -> str:
-        """What its plan says, in few words."""
-        return SAID.get(self.outcome, self.outcome.value)
+    def shape(self) -> str:
+        """``4 layers of width 256``."""
+        return f"{self.training.layers} layers of width {self.training.width}"
 
-    def less(self, arm: str, against: str = BASELINE) -> Contrast:
-        """One arm and another, on the seeds of both."""
+    @property
+    def length(self) -> str:
+        """``20.1 million tokens``."""
+        return f"{as_millions(self.training.tokens)} tokens"
+
+    @property
+    def said(self) -> str:
+        """The outcome in the words of a figure."""
+        return SAID[self.outcome]
+
+    def minus(self, arm: str, against: str = BASELINE) -> Contrast:
+        """The comparison of two arms on their common seeds."""
         return Contrast(self.arms[arm], self.arms[against], self.label)
 
     def contrasts(self, pairs: Iterable[PlannedContrast] = ()) -> dict[PlannedContrast, Contrast]:
-        """Of its pairs, or of those given, the ones that were run with a seed in common."""
+        """The pairs (all pairs of the setting if none are given) whose arms have a seed in common."""
         seeds = {name: set(arm.seeds) for name, arm in self.arms.items()}
         run = [p for p in pairs or self.pairs if seeds.get(p.arm, set()) & seeds.get(p.against, set())]
-        return {pair: self.less(pair.arm, pair.against) for pair in run}
+        return {pair: self.minus(pair.arm, pair.against) for pair in run}
 
     @property
     def primary(self) -> Contrast:
-        """That by which its plan is judged."""
-        return self.less(self.pairs[0].arm, self.pairs[0].against)
+        """The comparison by which the plan is judged."""
+        return self.minus(self.pairs[0].arm, self.pairs[0].against)
 
     @property
     def outcome(self) -> Outcome:
-        """By the plan."""
+        """The outcome by the rule of the plan."""
         return outcome_by_plan(self.primary.difference(), speed_up_of(self.primary))
 
     @property
     def p(self) -> float:
-        """How often seeds alone would give as large a mean difference, by Student's t on both sides."""
+        """The two-sided p-value of the mean difference, by Student's t-test."""
         return float(stats.ttest_1samp(self.primary.differences(), 0).pvalue)
 
 
 @cache
 def planned() -> dict[str, Setting]:
-    """The plans on starts, by name; of a plan whose primary contrast lacks a seed nothing is compared."""
+    """The plans on starts by name, without the plans whose primary contrast lacks a seed."""
     plans = [p for p in read_experiments(data("runs")) if p.name.startswith("confirm_")]
     every = {p.name: Setting(whole_arms(p), p.contrasts, p.name) for p in plans}
     return {name: of for name, of in every.items() if {of.pairs[0].arm, of.pairs[0].against} <= set(of.arms)}
 
 
 def tie_at_released_scale(plans: Mapping[str, Setting]) -> dict[str, Contrast]:
-    """Released start minus the same start without the tie (default-linear), by plan, of the plans that have both."""
+    """Released start compared with the same start without equal queries and keys, for every plan that has both."""
     pair = {"released", "default-linear"}
-    return {name: p.less("released", "default-linear") for name, p in plans.items() if pair <= set(p.arms)}
+    return {name: p.minus("released", "default-linear") for name, p in plans.items() if pair <= set(p.arms)}
 
 
 def about_symmetry(plans: Mapping[str, Setting]) -> list[Setting]:
-    """Those whose primary contrast is that of a symmetric start with a random one."""
+    """The plans whose primary contrast compares a symmetric start with a random start."""
     return [p for p in plans.values() if (p.pairs[0].arm, p.pairs[0].against) == ("symmetric", BASELINE)]
+
+
+def chosen(compared: Sequence[Setting], names: Sequence[str]) -> list[Setting]:
+    """The planned comparisons of these names, or all if no name is given; encoders first, those that read most first.
+
+    Raises:
+        ParameterError: a name is none of them.
+    """
+    known = [p.plan for p in compared]
+    if unknown := [name for name in names if name not in known]:
+        raise ParameterError(f"Parameter plans names {unknown[0]!r}; choose from {', '.join(known)}.")
+    kept = [p for p in compared if not names or p.plan in names]
+    return sorted(kept, key=lambda p: (not p.encoder, -p.training.tokens, -p.training.width, p.plan == AGAIN))
 
 
 @cache
 def recorded() -> list[Run]:
-    """The runs, settings and seeds chosen after looks, that optimise nothing but their predictions."""
+    """The exploratory runs without a constraint in the loss."""
     return recorded_runs(data("runs"), keep=lambda config: config["constraint"] == "none")
 
 
 def settings(runs: Iterable[Run]) -> list[Setting]:
-    """Those in which a random start can be compared with another, with most runs first."""
+    """The settings in which a random start can be compared with another start, those with most runs first."""
     grouped = [_setting(group) for group in matched(runs, differ=("init", "seed", *RECORDING))]
     comparable = [s for s in grouped if s.contrasts(AGAINST_RANDOM)]
     return sorted(comparable, key=lambda s: (len(s.runs), s.config["lr"]), reverse=True)
 
 
 def main_settings(compared: Iterable[Setting]) -> list[Setting]:
-    """Of each objective and text the one with most runs, then steps, then the lower rate: encoders first."""
+    """For each objective and text, the setting with most runs, then most steps, then the lower rate; encoders first."""
     first: dict[str, Setting] = {}
     for setting in sorted(compared, key=lambda s: (len(s.runs), s.config["steps"], -s.config["lr"]), reverse=True):
         first.setdefault(setting.label, setting)
@@ -204,12 +241,12 @@ def main_settings(compared: Iterable[Setting]) -> list[Setting]:
 
 @cache
 def encoders() -> list[Setting]:
-    """The main setting with encoders on each text, of the recorded runs."""
+    """The main settings of the exploratory runs with encoders."""
     return [s for s in main_settings(settings(recorded())) if s.encoder]
 
 
 def by_learning_rate(runs: Iterable[Run]) -> list[list[Setting]]:
-    """Settings that differ in their largest learning rate alone, the lowest first; at one several starts were run."""
+    """Groups of settings that differ only in their learning rate, the lowest first."""
     families = []
     for group in matched(runs, differ=("init", "seed", "lr", *RECORDING)):
         rates = sorted({run.config["lr"] for run in group})
@@ -218,12 +255,28 @@ def by_learning_rate(runs: Iterable[Run]) -> list[list[Setting]]:
     return families
 
 
+def pair_of_seeds(setting: Setting, seeds: Sequence[int]) -> tuple[int, int]:
+    """Two seeds of the random start: those given or, if none is, the pair in which one looks fastest.
+
+    Raises:
+        ParameterError: the seeds are not two different ones that were recorded.
+    """
+    recorded = setting.arms[BASELINE].seeds
+    if not seeds:
+        pairs, shares = list(itertools.permutations(recorded, 2)), between_random_starts(setting)[1]
+        return pairs[shares.index(max(shares))]
+    if len(set(seeds)) != 2 or len(seeds) != 2 or not set(seeds) <= set(recorded):
+        known = ", ".join(map(str, recorded))
+        raise ParameterError(f"Parameter seed_pair is {list(seeds)}; give two different seeds out of {known}.")
+    return seeds[0], seeds[1]
+
+
 def between_random_starts(setting: Setting, window: int = WINDOW) -> tuple[list[float], list[float]]:
-    """Speed-ups that two random starts of different seeds show over each other, every ordered pair of seeds.
+    """Speed-ups of one random start over another, for every ordered pair of seeds.
 
     Returns:
-        For good, on the smoothed held-out loss; and by first crossing, on the training loss, as Table 1 has it. What a
-        comparison of one seed with another gives where nothing differs. Empty where one seed was run.
+        The speed-ups for good with the smoothed held-out loss, and the speed-ups by the first crossing of the training
+        loss, as in Table 1. Both are empty if only one seed was run.
     """
     held_out, training = (setting.arms[BASELINE].curves(name) for name in (LOSS, "loss"))
     steps, recorded_at = held_out.index.to_numpy(), training.index.to_numpy()
@@ -231,79 +284,6 @@ def between_random_starts(setting: Setting, window: int = WINDOW) -> tuple[list[
     curves = {seed: held_out[[seed]].to_numpy().T for seed in held_out}
     for_good = [speed_up(steps, curves[one], curves[other], window).value for one, other in pairs]
     return for_good, [first_crossing(recorded_at, *(training[seed].to_numpy() for seed in pair)) for pair in pairs]
-
-
-def loss_case(setting: Setting, arm: str, against: str = BASELINE) -> Case:
-    """Final held-out loss of one start less that of another, of which the paper expects less than zero."""
-    difference = setting.less(arm, against)
-    what = f"loss of {arm} less {against}"
-    words = f"{setting.label}: {what} ({len(difference)} seeds)"
-    if setting.plan:
-        words = f"{setting.short.removeprefix('encoder, ')} ({len(difference)}): {setting.said}"
-    about = {"what": what, "said": difference.outcome(), "training": setting.training}
-    return Case(setting.label, words, difference.difference(), -1, as_nats, **about)
-
-
-def ends(case: Case, lies: str) -> Comparisons:
-    """`Case.ends`, which decide only of models as large as the paper's, trained as long."""
-    yield from (replace(end, decides=case.training.reaches(PAPERS)) for end in case.ends(lies))
-
-
-def one_by_one(cases: Sequence[Case], *beside: Case) -> str:
-    """What every case says, those that are told ``beside`` too, of runs whose settings were chosen after looks."""
-    told = [
-        f"{case.what} ({case.label}): {with_interval(case.estimate, case.form)}, {case.said or case.outcome}"
-        for case in (*cases, *beside)
-    ]
-    share = max(setting.config["steps"] for setting in encoders()) / DEFAULTS["steps"]
-    return (
-        f"{too_small(cases, PAPERS)} One by one: {'; '.join(told)}. These runs have at most {100 * share:.1f} % of the"
-        " paper's steps; losses are held-out ones. Intervals are of 95 % over seeds, and a little too narrow:"
-        " settings and seeds were not all fixed in advance, as the chapter tells."
-    )
-
-
-def speed_ups_table(compared: Iterable[Setting], window: int = WINDOW) -> pd.DataFrame:
-    """Of every start over the random one, seeds and steps saved for good, a column per setting.
-
-    The first row has what two random starts of different seeds show over each other (`between_random_starts`).
-    """
-    columns = {}
-    for setting in compared:
-        columns[setting.label] = {BASELINE: f"({extent(between_random_starts(setting, window)[0], as_percent)})"} | {
-            pair.arm: f"{with_interval(speed_up_of(contrast, window), as_percent)}; {len(contrast)} seeds"
-            for pair, contrast in setting.contrasts(AGAINST_RANDOM).items()
-        }
-    return pd.DataFrame(columns).fillna("–").rename_axis("start")
-
-
-def rates_table(family: Sequence[Setting]) -> pd.DataFrame:
-    """Final loss of each start (seeds) in `by_learning_rate`, a row per start: the rates tried, lowest first."""
-    rows = []
-    for start in (s for s in STARTS if any(s in setting.arms for setting in family)):
-        tried = {as_rate(s.config["lr"]): s.arms[start] for s in family if start in s.arms}
-        losses = "; ".join(f"{rate}: {arm.mean(LOSS):.3f} ({len(arm)})" for rate, arm in tried.items())
-        rows.append({"setting": family[0].short, "start": start, "loss by rate": losses})
-    return pd.DataFrame(rows)
-
-
-def planned_rows(plans: Iterable[Setting]) -> Iterator[dict]:
-    """A row per comparison that is planned and complete, the primary one of each plan first: both of its measures."""
-    for setting in plans:
-        for pair, contrast in setting.contrasts().items():
-            primary = pair is setting.pairs[0]
-            yield {
-                "primary": primary,
-                "setting": setting.short,
-                "pair": pair.name,
-                "seeds": len(contrast),
-                "difference of final losses (nats)": with_interval(contrast.difference(), as_nats),
-                "steps saved": with_interval(speed_up_of(contrast), as_percent),
-                "by the plan": setting.outcome.value if primary else "",
-                "p": f"{setting.p:.3f}" if primary else "",
-                f"seeds for ±{BAND}": seeds_needed(contrast.differences().std(), BAND),
-                "what it isolates": pair.isolates,
-            }
 
 
 def _setting(runs: Iterable[Run]) -> Setting:

@@ -4,12 +4,15 @@ from notebook_code import notebook
 
 from attngeo.choices import Constraint
 
-POLES = notebook("constraints").POLES
+POLES = notebook("constraints_details").POLES
 
 
+OTHER_MODEL = {"encoder": "decoder", "decoder": "encoder"}
 OTHER = {"symmetric": "skew", "skew": "symmetric"}
 NOWHERE = dict.fromkeys(Constraint, 0.0)
 PLANTED = [
+    ("cost_of_forbidding_symmetry", "FORBIDDEN", "symmetry enforced"),
+    ("cost_of_forbidding_symmetry", "without_and_with", lambda right, part, seeds: right(OTHER_MODEL[part], seeds)),
     ("symmetric_constraint", "constraint_loss", lambda right, forms, constraint: right(forms, constraint).sqrt()),
     ("symmetric_constraint", "LEAST_AT", NOWHERE),
     ("skew_constraint", "LEAST_AT", NOWHERE),

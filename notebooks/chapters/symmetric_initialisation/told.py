@@ -1,0 +1,122 @@
+"""Sentences about planned comparisons of a symmetric with a random start, chosen by their outcomes."""
+
+from collections.abc import Sequence
+
+from scipy import stats
+
+from chapters.symmetric_initialisation.speed_ups import speed_up_of
+from chapters.symmetric_initialisation.starts import AGAIN, FOUND, SHARE, Outcome, Setting
+from attngeo.experiments.runs.estimates import LEVEL, NEVER
+from attngeo.experiments.runs.numbers_in_words import as_percent, extent, number, share_of, spelled
+
+COUNTED = "planned comparisons of small encoders"
+
+
+def of_encoders(plans: Sequence[Setting]) -> list[Setting]:
+    """Comparisons of encoders, without the repetition of one of them."""
+    return [p for p in plans if p.encoder and p.plan != AGAIN]
+
+
+def answer(plans: Sequence[Setting]) -> str:
+    """What a symmetric start does to small encoders, in two to four sentences."""
+    compared = of_encoders(plans)
+    if not compared:
+        return "None of the chosen experiments is a first comparison of encoders, so they do not answer the question."
+    return " ".join(filter(None, (_clear(compared), _repeated(plans), _others(compared), _slower(compared))))
+
+
+def _clear(compared: Sequence[Setting]) -> str:
+    clear = [p for p in compared if p.outcome is Outcome.MUCH_FASTER]
+    if not clear:
+        return f"In none of our {len(compared)} {COUNTED} did a symmetric start clearly help."
+    saved = sorted(speed_up_of(p.primary).value for p in clear)
+    percent = as_percent(saved[0]) if len(saved) == 1 else extent(saved, as_percent)
+    if len(compared) == 1:
+        where = "In our planned comparison of small encoders"
+    elif len(clear) == len(compared):
+        where = f"In all {len(clear)} of our {COUNTED}"
+    else:
+        where = f"In {spelled(len(clear))} of our {len(compared)} {COUNTED}"
+    return f"{where}, a symmetric start clearly helped: it saved {percent} of the training steps."
+
+
+def _others(compared: Sequence[Setting]) -> str:
+    others = [p for p in compared if p.outcome is not Outcome.MUCH_FASTER]
+    if not others or len(others) == len(compared):
+        return ""
+    where = "In the other comparison" if len(others) == 1 else f"In the other {len(others)} comparisons"
+    return f"{where}, it saved little or nothing, or we cannot tell."
+
+
+def _repeated(plans: Sequence[Setting]) -> str:
+    by_name = {p.plan: p for p in plans}
+    if not {FOUND, AGAIN} <= set(by_name) or by_name[FOUND].outcome is not Outcome.MUCH_FASTER:
+        return ""
+    again = by_name[AGAIN]
+    when = f"When we repeated this comparison with {len(again.primary)} new seeds,"
+    return {
+        Outcome.MUCH_FASTER: f"{when} the symmetric start saved {as_percent(speed_up_of(again.primary).value)} of the steps.",
+        Outcome.FASTER: f"{when} the symmetric start lowered the loss, but did not clearly save steps.",
+        Outcome.SLOWER: f"{when} the symmetric start raised the loss.",
+        Outcome.SAME: f"{when} we found no difference.",
+        Outcome.UNDECIDED: f"{when} the result was undecided.",
+    }[again.outcome]
+
+
+def _slower(compared: Sequence[Setting]) -> str:
+    slower = sum(p.outcome is Outcome.SLOWER for p in compared)
+    if slower:
+        return f"In {share_of(slower, len(compared))} comparisons, a symmetric start raised the final loss."
+    return "In no comparison did a symmetric start clearly raise the final loss."
+
+
+def below_zero(plans: Sequence[Setting]) -> str:
+    """Which intervals lie below zero, so that the clear results and the others are told apart."""
+    compared = of_encoders(plans)
+    below = [p for p in compared if p.primary.difference().high < 0]
+    clear = [p for p in below if p.outcome is Outcome.MUCH_FASTER]
+    if not below:
+        return "No confidence interval lies entirely below zero."
+    sentences = [
+        f"The confidence interval lies entirely below zero in {share_of(len(below), len(compared))} comparisons."
+    ]
+    for p in below:
+        gain = f"{number(-p.primary.difference().value, 3)} nats"
+        what = f"encoders with {p.shape} that read {p.length} ({len(p.primary)} seeds), the final loss is {gain} lower with a symmetric start"
+        steps = speed_up_of(p.primary).value
+        share = "saves no steps" if steps in (0, NEVER) else f"saves {as_percent(steps)} of the steps"
+        if p in clear:
+            sentences.append(f"In {what}, which {share}.")
+        else:
+            sentences.append(
+                f"In {what}. This difference is small: by our measure, the symmetric start {share}, and we call a saving"
+                f" clear only if its interval lies above {as_percent(SHARE)}."
+            )
+    return " ".join(sentences)
+
+
+def by_chance(plans: Sequence[Setting]) -> str:
+    """How many intervals would lie below zero by chance, and how many comparisons are significant on their own."""
+    compared = of_encoders(plans)
+    if not compared:
+        return "No first comparison of encoders is among the chosen ones."
+    below = sum(p.primary.difference().high < 0 for p in compared)
+    chance = stats.binom.sf(below - 1, len(compared), (1 - LEVEL) / 2)
+    significant = sum(len(compared) * p.p < 1 - LEVEL for p in compared)
+    verb = "is" if significant < 2 else "are"
+    return (
+        f"Of {len(compared)} comparisons of encoders, {below} have an interval below zero. If symmetry made no difference at"
+        f" all and the comparisons were independent, at least {below} such intervals would occur by chance with a probability"
+        f" of {chance:.3f}. After a correction for {len(compared)} comparisons (Bonferroni), {significant or 'none'} of them"
+        f" {verb} significant."
+    )
+
+
+def scale_at(width: int, factor: float) -> str:
+    """What the start of the authors' code does to the scale of W_qk at a width."""
+    size = f"by a factor of {factor:.2f}"
+    if factor > 1.2:
+        return f"At a width of {width:,}, the start multiplies the scale of $W_{{qk}}$ {size}."
+    if factor < 0.8:
+        return f"At a width of {width:,}, the start makes the scale of $W_{{qk}}$ smaller, {size}."
+    return f"At a width of {width:,}, the start hardly changes the scale of $W_{{qk}}$ (a factor of {factor:.2f})."
