@@ -176,7 +176,7 @@ def _norms(moments: Moments) -> Float[Tensor, "2 *batch d"]:
 
 def directionality_of(
     norms: Float[Tensor, "2 *batch d"], gamma: float, convention: Convention, epsilon: float = EXACT
-) -> tuple[Float[Tensor, "*batch"], Int[Tensor, "2 *batch"]]:
+) -> tuple[Float[Tensor, "*batch"], Int[Tensor, "2 *batch"]]:  # noqa: F821
     """d of a matrix with these norms of rows and columns, and how many rows and columns exceed the threshold.
 
     The threshold is the mean plus gamma standard deviations. The definition sums the norms themselves, with the

@@ -193,7 +193,7 @@ def random_sequence(d: int = 16, n_tokens: int = 9, seed: int = 0) -> tuple[Tens
     return x, beta, mask
 
 
-def signs(*shape: int) -> Int[Tensor, "outcomes *shape"]:
+def signs(*shape: int) -> Int[Tensor, "outcomes *shape"]:  # noqa: F821
     """All arrays of signs of a shape, each equally likely, so that expectations over random signs can be exact."""
     return torch.cartesian_prod(*[torch.tensor([-1, 1])] * torch.Size(shape).numel()).view(-1, *shape)
 

@@ -23,7 +23,7 @@ from attngeo.bilinear.waves import octave_scores
 from attngeo.checkpoints.architectures.entry import ABSOLUTE
 from attngeo.checkpoints.layers import open_checkpoint
 from attngeo.errors import CheckpointError, ParameterError
-from attngeo.experiments.survey.record import write_provenance
+from attngeo.experiments.survey.record import coherence_row, write_provenance
 from attngeo.files.atomic import write_text
 from attngeo.files.provenance import sha256
 from attngeo.inputs import read_yaml
