@@ -98,13 +98,14 @@ by_threshold(gamma)
 # and {glue:text}`gpt2-released-high`).
 #
 # :::{admonition} How sure is this
-# - *The wrong sign*: we prove it for a single long column in large matrices, and simulations with {glue:text}`n-strong` rows agree.
+# - *The wrong sign*: we prove that a single long column leads to the wrong sign in large matrices. Simulations with
+#   {glue:text}`n-strong` rows agree with the limit that we derive.
 # - *Trained models*: we chose to compare $\gamma = 1$ with $\gamma = 3$ after we had seen the scores at all thresholds. Everybody can
 #   repeat the comparison with other thresholds, because the norms are recorded in `data/norms`.
 # - *Encoders and decoders*: we read the weights of only {glue:text}`n-encoder-families` families of encoders and
 #   {glue:text}`n-decoder-families` families of decoders, and fewer than half of these encoders are language models. The authors'
 #   own numbers cover more models, but follow a formula that the paper does not state.
-# - *The theorem*: our counterexamples are proven. They do not exclude that long columns arise for another reason.
+# - *The theorem*: we prove that its conclusion does not follow from its assumptions. Long columns may still arise for another reason.
 # :::
 #
 # ## Why one long column can look like many long rows
@@ -179,10 +180,10 @@ def sizes_near(first: int, gamma: float) -> tuple[int, ...]:
 def when_the_sign_holds(gamma: float) -> str:
     """The condition that the sign needs, with its numbers at a threshold."""
     over, norms = rows_behind_one_column(gamma)
-    return rf"""It does if the norms of the long columns add up to more than the norms of the rows that count as long by chance.
-        At $\gamma = {gamma:g}$, these are up to {100 * over:.2g} % of the rows. For one column that outgrows all others, $d \to
-        (a\sqrt n - 1)/(a\sqrt n + 1)$ with $a = {norms:.2g}$, in the limit of large $n$, which is positive from
-        {first_positive_limit(gamma):,} rows on."""
+    return rf"""The sign is correct if the norms of the long columns add up to more than the norms of the rows that count as long by
+        chance. At $\gamma = {gamma:g}$, up to {100 * over:.2g} % of the rows count as long by chance. If one column outgrows all
+        others, the score tends to $(a\sqrt n - 1)/(a\sqrt n + 1)$ with $a = {norms:.2g}$ for large $n$. This limit is positive for
+        matrices with at least {first_positive_limit(gamma):,} rows."""
 
 
 show(sign_of_directionality(gamma=gamma, n=n_strong, seed=seed), unfolded=True)
@@ -236,7 +237,7 @@ def the_threshold_decides():
 show(the_threshold_decides())
 
 # %% [markdown]
-# ## Encoders and decoders are separated only in the authors' numbers, and only for language
+# ## Decoders are the more directional models only in the authors' scores of language models
 #
 # The paper states that decoders have the more negative scores. In the scores that the authors released for language models, this is
 # the case in {glue:text}`released-share` of the pairs of an encoder and a decoder ([survey](pretrained_survey_details.py)). These
@@ -265,8 +266,8 @@ table(
 # and we checked both of them.
 #
 # **First step: most tokens serve as context more often than they are predicted.** In *the dog met my old cat*, the first word helps to
-# predict five words, and no word helps to predict it. Early tokens do serve as context more often. The reason is where they
-# stand in the sequences on which the model is trained, and correlations between tokens play no role. If the sequences are cut from
+# predict five words, and no word helps to predict the first word. Early tokens do serve as context more often. The reason is the
+# position of these tokens in the sequences on which the model is trained. Correlations between tokens play no role. If the sequences are cut from
 # a text at random positions, every token is context as often as it is predicted. Over the whole vocabulary, both counts have the same
 # sum, so some tokens gain only what others lose ([details](context_and_prediction_details.py)).
 #
@@ -276,9 +277,10 @@ table(
 # larger norms, depending on how heavy the tails of the embeddings are ([details](column_dominance_details.py)).
 #
 # Columns do become long under other conditions, which the paper does not state. One condition is that the embeddings of the
-# context lie closer to the coordinate axes than the embeddings of the predicted tokens. Another one is a causal softmax,
-# with which the first positions of a sequence contribute most to the columns if their embeddings lie along the coordinate axes. Only
-# the second condition distinguishes decoders from encoders. Whether it produced the long columns of trained decoders is open.
+# context lie closer to the coordinate axes than the embeddings of the predicted tokens. Another
+# condition is a causal softmax together with embeddings that lie along the coordinate axes. The first positions of a sequence then
+# contribute most to the columns. Of these two conditions, only the causal softmax distinguishes decoders from encoders. Whether the
+# causal softmax produced the long columns of trained decoders is open.
 #
 # ## Which printed scores can be compared with yours
 #
@@ -347,9 +349,9 @@ for name, value in {
 #
 # - Do not conclude from the sign of a directionality score that rows or columns dominate. Look at the norms themselves, or
 #   count how many rows and columns exceed the threshold (`attngeo score MODEL -o x.csv` has both counts).
-# - If you need one number, use the excess of the norms over the threshold (`attngeo score MODEL --convention released`). Its sign
-#   depends much less on the threshold.
+# - If you need one number, use the excess of the norms over the threshold (`attngeo score MODEL --convention released`). The
+#   sign of this score depends much less on the threshold.
 # - Whenever you report a directionality score, report its formula, its threshold and the range of random matrices of the same shape.
-#   `attngeo score` prints all of them.
+#   `attngeo score` prints this information.
 #
 # Next: [What happens during training?](training_scores.py)

@@ -63,13 +63,12 @@ def one_column(means: Sequence[float], n: int, gamma: float) -> str:
 def from_which_size(gamma: float) -> str:
     """From how many rows on a column that outgrows all others gives a positive score, beside known models."""
     first = first_positive_limit(gamma)
-    begin = f"""If one column outgrows all others, the limit of the score is positive in matrices with {first:,} rows or
-        more"""
+    begin = f"If one column outgrows all others, the score tends to a positive value in matrices with at least {first:,} rows"
     if first <= NARROW:
         return f"{begin}. BERT base and GPT-2 have {NARROW} rows, so their scores can have the wrong sign."
     if first <= BROAD:
-        return f"""{begin}. BERT base and GPT-2 have {NARROW} rows, so in them the score has the right sign for such a
-            column. Llama 3 8B has {BROAD:,} rows, so in this model the score can have the wrong sign."""
+        return f"""{begin}. BERT base and GPT-2 have {NARROW} rows, so the scores of these models have the right sign for such a
+            column. Llama 3 8B has {BROAD:,} rows, so the scores of this model can have the wrong sign."""
     return f"{begin}, which is far more than the {BROAD:,} rows of Llama 3 8B."
 
 
@@ -127,10 +126,13 @@ def separated_at_other_thresholds() -> str:
     """At which of the thresholds from 0 to 4 the groups differ by the paper's definition, and in which direction."""
     sides = {g: share(g).side for g in THRESHOLDS}
     found = {words: [f"{g:g}" for g, side in sides.items() if side == way] for words, way in WAYS.items()}
-    tried = f"Among the {len(sides)} thresholds from 0 to 4 that we tried,"
+    tried = f"We tried {len(sides)} thresholds from 0 to 4."
     if not any(found.values()):
-        return f"{tried} the groups differ significantly at none."
+        return f"{tried} The groups do not differ significantly at any of these thresholds."
     parts = [
-        f"{who} have significantly higher scores at {joined_by_and(at) if at else 'none'}" for who, at in found.items()
+        f"{who} have significantly higher scores at {f'γ = {joined_by_and(at)}' if at else 'no threshold'}"
+        for who, at in found.items()
     ]
-    return f"""{tried} {" and ".join(parts)}. With so many thresholds, a few significant differences are expected by chance."""
+    first, second = parts
+    return f"""{tried} {first[0].upper()}{first[1:]}, and {second}. With so many thresholds, a few significant differences are expected by
+        chance."""
