@@ -171,8 +171,9 @@ figures.turned_waves(2, (32, 8))
 table(
     findings.findings_table(tested),
     name="tab-why-findings",
-    caption="The planned experiments on the reason. All differences are means over seeds with 95 % intervals (Student). Scores are "
-    "those of small models that read single characters.",
+    caption="The planned experiments on the reason, in small models that read single characters. All differences are means over seeds "
+    "with 95 % intervals (Student). A *lead* is the explanation that a plan tests. The *two stages* are the explanation that a model "
+    "first learns an even read-out and that $W_{qk}$ becomes symmetric afterwards.",
 )
 
 # %% tags=["remove-cell"]
