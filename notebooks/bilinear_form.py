@@ -19,7 +19,7 @@
 # **In each attention head, a single matrix, the query-key matrix $\Wqk$, scores every pair of tokens. This matrix is symmetric if,
 # for any two tokens, the first gives the second exactly the score that the second gives the first.** The *symmetry score* $s$ says
 # how close a matrix comes to this. It is 1 for a symmetric matrix and close to 0 for a random one. {glue:md}`strength:myst` Two
-# things do not follow from a symmetric matrix. The attention *weights* of two tokens still differ, because the softmax normalises
+# things do not follow from a symmetric matrix. The attention *weights* of two tokens can still differ, because the softmax normalises
 # the scores of each token separately. Moreover, a layer can be symmetric although its heads are not, because the score of a layer is
 # usually computed from the sum of its heads.
 

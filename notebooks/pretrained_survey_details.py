@@ -95,7 +95,7 @@ figures.separations(areas)
 
 # %% [markdown]
 # {numref}`fig-released-language` shows the released language models. Crosses mark models that cannot speak for a trained model of
-# their kind. The caption says how well the two scores separate encoders from decoders with these models and without them.
+# their kind. Below the figure, we give the AUC of the two scores with these models and without them.
 
 # %% tags=["remove-input"]
 figures.clean_figure(results)

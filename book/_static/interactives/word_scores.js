@@ -62,7 +62,7 @@ attngeo.interactive("word_scores", (stage, data) => {
       : `“${words[i]}” gives “${words[j]}” a score of ${number(there)} and ${percent(shares[i * n + j])} of its weight. “${words[j]}” gives “${words[i]}” a score of ${number(back)} and ${percent(shares[j * n + i])} of its weight. ${found(s, there, back)}`;
   };
   const symmetry = attngeo.slider("Symmetry score s", { min: -10, max: 10, value: 10 * data.opened, say: (v) => number(v / 10, 1) }, draw);
-  const task = element("p", { class: "ia-said" }, "Move s to 1 and to 0, and choose a pair of words in a table. Then compare the two framed cells of each table.");
+  const task = element("p", { class: "ia-task" }, "Move s to 1 and to 0, and choose a pair of words in a table. Then compare the two framed cells of each table.");
   const panels = attngeo.panels(attngeo.panel("Scores", scores), attngeo.panel("Attention weights", weights), attngeo.panel("Random pairs of tokens", cloud));
   panels.classList.add("ia-three");
   stage.append(attngeo.controls(symmetry), task, panels, said);

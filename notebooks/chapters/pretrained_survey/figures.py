@@ -10,7 +10,7 @@ from attngeo.bilinear.null_laws import LEVEL
 from attngeo.bilinear.scores import SUM
 from chapters.pretrained_survey.measures import LETTERS, of_figure
 from attngeo.plot.score_figure import score_figure
-from attngeo.plot.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
+from attngeo.plot.style import NEUTRAL, PALETTE, PART_COLOURS, CaptionedFigure, house_style, new_figure
 from attngeo.experiments.runs.numbers_in_words import number
 from attngeo.experiments.survey.families import FEW_BITS, GROUPS
 from livingpaper.released_results import WORDS, absolute_against_others, families_by_positions
@@ -78,7 +78,7 @@ def results_in_figures(results: pd.DataFrame) -> pd.DataFrame:
 def separations(table: pd.DataFrame) -> CaptionedFigure:
     """AUC with both intervals, one line per comparison, of `chapters.pretrained_survey.measures`."""
     figure, panel = new_figure(7.4, 0.28 * len(table) + 1.3)
-    colours = table["score"].map({"s": PART_COLOURS["encoder"], "d": PART_COLOURS["decoder"]})
+    colours = table["score"].map({"s": NEUTRAL, "d": PALETTE[3]})  # neither is a colour of encoders or decoders
     labels = (table["score"] + ": " + table["models"]).tolist()
     thick = {"linewidth": 4, "alpha": 0.35}
     looks = {"95 % interval, models as units": {"linewidth": 1.4}, "95 % interval, families as units": thick}

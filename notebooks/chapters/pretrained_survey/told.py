@@ -41,6 +41,12 @@ def percent(won: int, of: int) -> str:
     return as_percent(won / of)
 
 
+def is_decided(results: pd.DataFrame) -> bool:
+    """Whether both intervals of the AUC of released language models lie above one half."""
+    found = of_modality("text", "s", results)
+    return found.low > 0.5 and found.family_low > 0.5
+
+
 def exceptions(released: pd.DataFrame) -> str:
     """Which pairs of released language models have the more symmetric decoder."""
     lost = pairs_of(released).query("difference <= 0")

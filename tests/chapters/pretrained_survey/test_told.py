@@ -28,6 +28,11 @@ def test_pairs_are_counted_and_the_exceptions_named():
     assert several.endswith("only 2 pairs: encoder_1 against decoder_1 and encoder_1 against decoder_2.")
 
 
+def test_the_answer_is_given_only_where_both_intervals_exclude_chance():
+    mixed = ALL.results.assign(s=ALL.results.index.to_series().map(lambda i: (i * 7919 % 101) / 101))
+    assert told.is_decided(ALL.results) and not told.is_decided(mixed)
+
+
 def test_a_relation_to_size_is_stated_only_where_there_is_one():
     falling = models(encoder_1e6=0.9, encoder_1e7=0.5, encoder_1e8=0.3, decoder_1e6=0.0, decoder_1e8=0.1)
     flat = models(encoder_1e6=0.3, encoder_1e7=0.5, encoder_1e8=0.3, decoder_1e6=0.0, decoder_1e8=0.1)
