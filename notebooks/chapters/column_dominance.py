@@ -123,7 +123,7 @@ def early_keys(n: int = 16) -> CaptionedFigure:
     ):
         sns.lineplot(x=at, y=squared / squared.mean(), color=colour, label=name, marker=marker, ax=panel)
     panel.axhline(1, color=NEUTRAL, linewidth=0.8)
-    panel.set(xlabel="position in the sequence", ylabel="share of the total, over an even share")
+    panel.set(xlabel="position in the sequence", ylabel="multiple of an even share")
     rows, columns = map(unevenness, sides)
     words = f"With {n} positions, the unevenness of the queries is {rows:.2f} and the unevenness of the keys is {columns:.2f}."
     queries, keys = (squared / squared.mean() for squared in sides)

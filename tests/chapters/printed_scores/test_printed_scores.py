@@ -3,14 +3,18 @@ import pandas as pd
 import pytest
 import torch
 from chapters.printed_scores import (
+    DISTINCT,
     extraction_effects,
     head_space,
     heads_as_blocks,
+    kind_of,
+    kinds_of_rows,
     planted_form,
     tiled_keys,
     whole_table,
 )
 from hypothesis import given
+from livingpaper.released_results import released_results
 from notebook_code import notebook
 from random_forms import forms, gaussian
 
@@ -79,3 +83,10 @@ def test_the_released_slices_of_fused_weights():
 
 def test_each_defect_moves_a_score():
     assert extraction_effects().round(2).drop(columns="shape").to_numpy().tolist() == EFFECTS
+
+
+def test_a_row_counts_exactly_if_it_shows_a_distinct_and_correctly_extracted_model():
+    rows = released_results()[lambda results: results["row"] != ""]
+    kinds = rows.apply(kind_of, axis=1)
+    assert ((kinds == DISTINCT) == rows["counted"]).all() and len(rows) == 70
+    assert f"{DISTINCT} ({rows['counted'].sum()})" in kinds_of_rows(rows).alt
