@@ -44,10 +44,13 @@ class BilinearForm:
                     f"{name} is {described(factor)}; a form needs tensors, as torch.as_tensor makes them."
                 )
             if factor.ndim != 3 or 0 in factor.shape or not factor.is_floating_point():
-                raise MatrixError(f"{name} is {described(factor)}; a form needs floating-point (heads, d, d_head).")
+                raise MatrixError(
+                    f"{name} is {described(factor)}; a form needs floating-point tensors (heads, d, d_head)."
+                )
         if (wq.shape[1:], wq.dtype, wq.device) != (wk.shape[1:], wk.dtype, wk.device) or len(wq) % len(wk):
             raise MatrixError(
-                f"wq is {described(wq)} and wk {described(wk)}; they differ in heads alone, a multiple for queries."
+                f"wq is {described(wq)} and wk is {described(wk)}; only their numbers of heads may differ, and the"
+                " number of query heads must be a multiple of the number of key heads."
             )
 
     @classmethod
@@ -71,7 +74,8 @@ class BilinearForm:
         d_model = query.shape[-1]
         if d_head < 1 or query.shape[0] % d_head or key.shape[0] % d_head or key.shape[-1] != d_model:
             raise MatrixError(
-                f"weights {tuple(query.shape)} and {tuple(key.shape)} do not split into heads of {d_head} over one d."
+                f"the weights of queries {tuple(query.shape)} and keys {tuple(key.shape)} do not split into heads of"
+                f" width {d_head} with one common input width."
             )
         return cls(
             query.reshape(-1, d_head, d_model).transpose(1, 2),

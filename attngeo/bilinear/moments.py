@@ -45,7 +45,7 @@ def dense_moments(m: Float[Tensor, "*batch d d"]) -> Moments:
         MatrixError: a matrix is not square, is empty, or has complex or non-finite entries.
     """
     if m.ndim < 2 or m.shape[-1] != m.shape[-2] or not m.numel() or m.is_complex():
-        raise MatrixError(f"a score needs a square matrix of real entries, this one is {described(m)}.")
+        raise MatrixError(f"a score needs a square matrix of real entries; this matrix is {described(m)}.")
     m = m.detach().to(torch.float64)
     powers = _power(m.abs().amax((-2, -1), keepdim=True), "the matrix")
     if powers.abs().max() > NEAR_ONE:

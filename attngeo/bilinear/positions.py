@@ -54,7 +54,7 @@ def position_space(rows: Float[Tensor, "positions d"], variance: float = VARIANC
     rows = rows.detach().double()
     centred = rows - rows.mean(0)
     if not centred.norm() > torch.finfo(rows.dtype).eps * rows.norm():  # NaN, too
-        raise MatrixError("the position rows are all alike or not finite, so that they tell no position from another.")
+        raise MatrixError("the position rows are all equal or not finite, so they do not distinguish positions.")
     _, values, directions = torch.linalg.svd(centred, full_matrices=False)
     held = values.square().cumsum(0) / values.square().sum()
     k = int((held < variance - 1e-12).sum()) + 1

@@ -365,4 +365,4 @@ def test_positions_outside_the_embedding_or_of_two_sequences_are_said(attngeo, r
     torch.nn.init.zeros_(bert.embeddings.position_embeddings.weight)
     bert.save_pretrained(tmp_path / "zeros")
     said = refused("score", tmp_path / "zeros", "--positions")
-    assert "zeros: the position rows are all alike" in said and "; score it without splitting by positions." in said
+    assert "zeros: the position rows are all equal" in said and "; score it without splitting by positions." in said
