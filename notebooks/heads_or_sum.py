@@ -49,7 +49,7 @@ from livingpaper.claims.claim import Verdict, claim, compare, exact
 from livingpaper.display.page import glue, show, table
 
 SIX_DIGITS = 1e-6  # single precision, in which narrow weights were surveyed
-CHOSEN = "A family counts once in either group, with the mean of the medians over layers of its models."
+CHOSEN = "Each family counts once in each group. Its value is the mean over its models of their medians over layers."
 OF_SUMS = f"{CHOSEN} Layers with a single head have no sum and are left out."
 PRINTED = {
     "printed": '"[E]ncoder-only models remarkably show a higher degree of symmetry than decoder-only": of sums over heads.',
@@ -120,8 +120,8 @@ heads_and_sums(evidence())
     Verdict.UNDECIDED,
     **PRINTED,
     remark=f"""We compare the mean of the heads' scores in a layer, weighted with the squared norms of the heads. {CHOSEN} Among
-    families whose layers have several heads, the heads of encoders are more symmetric. With the one family whose layers have a
-    single head, and which shows the opposite, the interval of the AUC contains 1/2.""",
+    families whose layers have several heads, the heads of encoders are more symmetric. If we include the only family
+    whose layers have a single head, the interval of the AUC contains 1/2, because this family shows the opposite.""",
     ours=True,
 )
 def section_3_symmetry_of_heads():

@@ -36,9 +36,7 @@ from livingpaper.display.page import glue, show, table
 from livingpaper.display.strength import strength
 from livingpaper.released_results import released_results
 
-SOURCE = (
-    "The evidence is the released median over layers of each model that is distinct, trained and correctly extracted."
-)
+SOURCE = "We use the released medians over layers, and only those of distinct, trained and correctly extracted models."
 
 models = chosen(leave_out)
 released = models.released

@@ -55,9 +55,7 @@ from livingpaper.released_results import released_results
 
 SIX_DIGITS = 1e-6  # single precision
 FORMULA = "the excess of the norms' logarithms over the threshold's"
-SOURCE = (
-    "The evidence is the released median over layers of each model that is distinct, trained and correctly extracted."
-)
+SOURCE = "We use the released medians over layers, and only those of distinct, trained and correctly extracted models."
 HERE = "families read here"
 DIRECTIONAL = '"[D]ecoder-only models have higher degrees of directionality than encoder-only models"'
 
@@ -166,8 +164,8 @@ def section_3_symmetry_on_weights():
     return {
         "remark": f"""For text alone, the comparison is undecided. {every.n_first - text.n_first} of the {every.n_first} families
         of encoders do not read text, whereas {text.n_second} of the {every.n_second} families of decoders do, so the comparison
-        is partly one between modalities. Each family counts once in each group, with the mean over its models of their medians
-        over layers. All pairs in which the decoder has the higher score contain the encoder of
+        is partly one between modalities. Each family counts once in each group. Its value is the mean over its models of their
+        medians over layers. All pairs in which the decoder has the higher score contain the encoder of
         {", ".join(beaten(families, "symmetry"))}. The weights of {coarse} models are rounded to 8 or 4 bits."""
     }
 
@@ -212,8 +210,8 @@ def section_3_symmetry_elsewhere():
         "remark": f"""Only one family of causal decoders was scored in each modality, ImageGPT in vision and Whisper in audio. The
         mean score of its models lies below that of every family of encoders. With a single family in a group, no conclusion is
         possible (exchanging encoders and decoders gives p = {vision:.1f} and p = {audio:.1f}). Most of the points that Figure S1
-        draws as decoders are something else, namely object queries of detectors, a vision tower, or cross-attention. In vision,
-        these points leave no separation. {SOURCE}"""
+        draws as decoders are something else, namely object queries of detectors, a vision tower, or cross-attention. If these
+        points are included, symmetry does not separate the two groups in vision. {SOURCE}"""
     }
 
 
@@ -319,9 +317,9 @@ def section_3_directionality_on_weights():
     yield end_against_half(chosen.separation, "low", ">", tables, f"{HERE}, {WITHOUT_FEW_BITS}")
     return {
         "remark": f"""With both formulas, the interval of the AUC contains 1/2. With so few families, an AUC between
-        {1 - found.least:.2f} and {found.least:.2f} could be due to chance. With the formula of Table S3, which is behind the scores
-        of Figure 2, the AUC has the direction that the paper claims. If models with weights of 8 or 4 bits are left out, its
-        interval excludes 1/2, although p is {chosen.p:.2f}. With Def. 3.2 of the paper, the AUC lies below 1/2."""
+        {1 - found.least:.2f} and {found.least:.2f} could be due to chance. With the formula of Table S3, which was also
+        used for Figure 2, decoders tend to be the more directional models, as the paper claims. If we leave out models with
+        weights of 8 or 4 bits, the interval of this AUC excludes 1/2, although p is {chosen.p:.2f}. With Def. 3.2 of the paper, the AUC lies below 1/2."""
     }
 
 
@@ -480,8 +478,9 @@ table(
 #
 # Rounding adds errors to the weights, and these errors are independent of the weights. The errors add to $\lVert W_{qk}\rVert^2$,
 # but on average they add nothing to $\mathrm{Tr}(W_{qk}W_{qk})$. So the symmetry score shrinks by the share that the errors have in
-# the squared norm. We rounded the {glue:text}`n-rounded` checkpoints of higher precision in the ways in which quantised files are
-# rounded: half precision, one scale for each tensor (eight bits), and blocks of 32 weights (four bits).
+# the squared norm. We rounded the weights of the {glue:text}`n-rounded` checkpoints that have a higher precision. As in quantised
+# files, we used half precision, eight bits with one scale for each tensor, and four bits with one scale for each block of 32
+# weights.
 
 # %% tags=["remove-input"]
 bert = bert_in_four_bits(recorded.losses)["lost"]
@@ -516,7 +515,7 @@ figures.released_scores(results, {"S1 vision": "vision", "S1 audio": "audio"}, "
 figures.released_scores(results, {"S2": "encoder-decoder models"}, "fig-released-halves")
 
 # %% [markdown]
-# We also checked the captions of the figures against all points as they are drawn, crosses included. The interval of each AUC is
+# We also tested the captions of the figures on all points that the figures show, including the crosses. The interval of each AUC is
 # that of Newcombe, which treats the models as independent. Because models of a family share data and recipe, we also compute an
 # interval that treats whole families as units.
 

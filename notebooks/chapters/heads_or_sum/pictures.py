@@ -102,8 +102,8 @@ def gains(of: Evidence) -> CaptionedFigure:
     panel.set_yticks(ticks[1:], [f"{t:g}" for t in ticks[1:]])
     panel.minorticks_off()
     panel.set(xlabel="gain of skew-symmetric parts $G_n$", ylabel="gain of symmetric parts $G_s$")
-    caption = """How much larger the squared norm of the sum is than the squared norms of the heads together, for the symmetric
-        and for the skew-symmetric parts of the heads. Both gains are 1 on average if the signs of the heads are random. Large
+    caption = """The gain is the squared norm of the sum, divided by the sum of the squared norms of the heads. The axes show
+        it for the symmetric and for the skew-symmetric parts of the heads. Both gains are 1 on average if the signs of the heads are random. Large
         points are families, with encoders in blue on the left and decoders in orange on the right, and small points are
         layers. On the dashed line, the sum is exactly as symmetric as its heads."""
     alt = """Scatter plot on log axes, gain of symmetric parts against gain of skew-symmetric parts. Decoders lie along the

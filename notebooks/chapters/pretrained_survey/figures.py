@@ -94,13 +94,13 @@ def separations(table: pd.DataFrame) -> CaptionedFigure:
     lines = [Line2D([], [], color=NEUTRAL, label=kind, **look) for kind, look in looks.items()]
     figure.legend(handles=lines, loc="outside lower center", ncols=2)
     values = [f"{label} {value:.2f}" for label, value in zip(labels, table["auc"], strict=True)]
-    above = " and ".join(
-        f"{(rows['low'] > 0.5).sum()} of {len(rows)} comparisons of ${score}$"
+    above = " and in ".join(
+        f"{(rows['low'] > 0.5).sum()} of {len(rows)} comparisons for ${score}$"
         for score, rows in table.groupby("score", sort=False)
     )
     caption = f"""Share of pairs of an encoder and a decoder in which the encoder has the higher score (AUC), with the numbers on
     the right. At 0.5, the score says nothing about the two groups. If models are treated as independent, the confidence
-    interval lies above 0.5 for {above}. If a group has only one family, no interval over families can be computed. The
+    interval lies above 0.5 in {above}. If a group has only one family, no interval over families can be computed. The
     directionality of language models was computed with the formula of Table S3, and that of vision models with the formula
     of the authors' code. For audio models, we do not know the formula."""
     alt = f"""Dot plot of {len(table)} AUC with intervals and a vertical line at one half. The lowest is
