@@ -103,7 +103,7 @@ by_threshold(gamma)
 # - *Trained models*: we chose to compare $\gamma = 1$ with $\gamma = 3$ after we had seen the scores at all thresholds. Everybody can
 #   repeat the comparison with other thresholds, because the norms are recorded in `data/norms`.
 # - *Encoders and decoders*: we read the weights of only {glue:text}`n-encoder-families` families of encoders and
-#   {glue:text}`n-decoder-families` families of decoders, and fewer than half of these encoders are language models. The authors'
+#   {glue:text}`n-decoder-families` families of decoders, and fewer than half of these families of encoders are language models. The authors'
 #   own numbers cover more models, but follow a formula that the paper does not state.
 # - *The theorem*: we prove that its conclusion does not follow from its assumptions. Long columns may still arise for another reason.
 # :::
@@ -137,7 +137,8 @@ table(
 # its median layer count as long, because the longest columns raise the threshold of all columns.
 #
 # A larger threshold is no remedy, because it makes the scores of random matrices vary more. {glue:md}`random-here:myst`
-# {glue:md}`random-high:myst` The following check states when the sign can be trusted.
+# {glue:md}`random-high:myst` The following check shows under which condition the sign is
+# correct.
 
 
 # %%
@@ -240,9 +241,9 @@ show(the_threshold_decides())
 # ## Decoders are the more directional models only in the authors' scores of language models
 #
 # The paper states that decoders have the more negative scores. In the scores that the authors released for language models, this is
-# the case in {glue:text}`released-share` of the pairs of an encoder and a decoder ([survey](pretrained_survey_details.py)). These
-# scores were computed neither with the paper's definition nor with the formula of the authors' code, but from the logarithms of the norms
-# ([printed scores](printed_scores_details.py#directionality-table-s3-follows-another-formula)).
+# the case in {glue:text}`released-share` of the pairs of an encoder and a decoder ([survey](pretrained_survey_details.py)). As far as we
+# could check, these scores follow neither the paper's definition nor the formula of the authors' code, but a third formula with the
+# logarithms of the norms ([printed scores](printed_scores_details.py#directionality-table-s3-follows-another-formula)).
 #
 # {glue:md}`separated:myst` {glue:md}`at-other-thresholds:myst` {numref}`tab-separation-by-formula` compares the three formulas.
 
@@ -284,8 +285,8 @@ table(
 #
 # ## Which printed scores can be compared with yours
 #
-# Tables S2 and S3 of the paper list the scores of pretrained models. The symmetry scores of Table S2 can be compared with your own
-# as they stand. The directionality scores of Table S3 can be compared only with scores from the formula with logarithms. Before you
+# Tables S2 and S3 of the paper list the scores of pretrained models. You can compare the symmetry scores of Table S2 with your own
+# scores as they are printed. You can compare the directionality scores of Table S3 only with scores from the formula with logarithms. Before you
 # compare, look up the row: of the {glue:text}`n-rows` rows of Table S2, {glue:text}`n-distinct` show a distinct trained language model
 # whose weights were extracted correctly ([every row](printed_scores_details.py#table-s2-every-row)).
 

@@ -30,8 +30,8 @@ def read_as(d: float) -> str:
 def at_the_threshold(gamma: float) -> str:
     """What the score says of GPT-2 at the threshold of the page."""
     d = score_of("GPT-2", "decoder", gamma)
-    return f"""At the threshold of this page, $\\gamma = {gamma:g}$, the score of GPT-2 is {as_score(d)}, which is read as
-        *{read_as(d)}*."""
+    return f"""At the threshold of this page, $\\gamma = {gamma:g}$, the score of GPT-2 is {as_score(d)}, which means that
+        {read_as(d)} in the reading of the paper."""
 
 
 def range_of_random(gamma: float, width: int = BAND) -> str:
