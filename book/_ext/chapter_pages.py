@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import yaml
 from docutils import nodes
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
@@ -23,7 +24,7 @@ import variant_pages
 from cards import write_cards
 from livingpaper.display.verdicts import reports
 from presentation import present
-from takeaways import add_other_forms, hand_out, link_preview
+from takeaways import add_other_forms, citation, hand_out, link_preview
 
 from attngeo.errors import AttngeoError
 from attngeo.files.atomic import write_text
@@ -122,7 +123,7 @@ def replace_number_of_other_page(
 
 
 def add_to_head(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """On ``html-page-context``: add the policy on what the page may load, and the preview of a link to it."""
+    """On ``html-page-context``: add the policy on what the page may load, the preview of a link, and how to cite."""
     tags = [context.get("metatags", "")]
     if not app.config.single_run:  # `single_page` writes a stricter policy
         tags.insert(0, f'<meta http-equiv="Content-Security-Policy" content="{POLICY}" />')
@@ -130,7 +131,14 @@ def add_to_head(app: Sphinx, page: str, template: str, context: dict[str, Any], 
     if first_paragraph is not None:
         address = app.config.html_baseurl or ""
         tags.append(link_preview(page, context["title"], first_paragraph.astext(), address))
+        tags.append(citation(page, context["title"], facts_for_citing(), address))
     context["metatags"] = "".join(tags)
+
+
+def facts_for_citing() -> dict[str, Any]:
+    """What CITATION.cff states about the book; nothing where the book has no such file."""
+    file = Path(execute.ROOT, "CITATION.cff")
+    return yaml.safe_load(file.read_text("utf-8")) if file.is_file() else {}
 
 
 def choose_scripts(

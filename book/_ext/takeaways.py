@@ -3,7 +3,9 @@
 import html
 import re
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import numpy as np
@@ -15,8 +17,17 @@ from attngeo.files.atomic import write_text
 from attngeo.plot import METADATA_KEY, NARROW_SVG
 
 FIGURES = "figures"  # folder in the built book
-PREVIEW = "_static/preview.png"  # drawn by `python -m chapters.introduction.two_models`
-LONGEST_DESCRIPTION = 200  # characters
+PREVIEW = "_static/preview.png"  # drawn by `python -m chapters.introduction.front_figure`
+LONGEST_DESCRIPTION = 330  # characters
+# TeX in a description, as somebody would type it into a message
+PLAIN_TEX = {
+    r"\^?\{?\\(?:top|T)\b\}?": "^T",
+    r"\\W(qk|q|k)\b": r"W_\1",
+    r"\\pm\b": "±",
+    r"\\times\b": "×",
+    r"\\[,;!]": " ",
+    r"\\[A-Za-z]+|[\\{}$]": "",
+}
 COLOUR = re.compile(": #([0-9a-f]{6})")  # in a style of matplotlib's SVG
 HALF_TURN = np.array(  # of all hues, as in the specification of CSS filters
     [[-0.574, 1.430, 0.144], [0.426, 0.430, 0.144], [0.426, 1.430, -0.856]]
@@ -62,8 +73,7 @@ def link_preview(page: str, title: str, opening: str, base: str) -> str:
         opening: first paragraph of the page, with formulas in TeX.
         base: address of the published book; "" if it is not published. Without an address there is no picture.
     """
-    words = re.sub(r"\\(?:top|T)\b|[\\{}^$]", "", " ".join(opening.split()))
-    description = textwrap.shorten(words, LONGEST_DESCRIPTION, placeholder=" ...")
+    description = _whole_sentences(_without_tex(" ".join(opening.split())))
     properties = {"og:type": "article", "og:title": re.sub("<[^>]*>", "", title), "og:description": description}
     if base:
         properties["og:url"] = f"{base.rstrip('/')}/{page}.html"
@@ -73,6 +83,41 @@ def link_preview(page: str, title: str, opening: str, base: str) -> str:
     return "".join(
         f'<meta {kind}="{name}" content="{html.escape(html.unescape(content))}" />\n' for kind, name, content in tags
     )
+
+
+def _without_tex(text: str) -> str:
+    for tex, plain in PLAIN_TEX.items():
+        text = re.sub(tex, plain, text)
+    return " ".join(text.split())
+
+
+def _whole_sentences(text: str) -> str:
+    """As many as are not too long together; a part of the first where even that is."""
+    kept = ""
+    for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z])", text):
+        if len(kept) + 1 + len(sentence) > LONGEST_DESCRIPTION:
+            break
+        kept = f"{kept} {sentence}".strip()
+    return kept or textwrap.shorten(text, LONGEST_DESCRIPTION, placeholder=" ...")
+
+
+def citation(page: str, title: str, facts: Mapping[str, Any], base: str) -> str:
+    """Elements for the head of a page from which reference managers and Google Scholar cite it.
+
+    Args:
+        page: path of the page without suffix.
+        title: may contain HTML.
+        facts: what CITATION.cff says of the book; nothing is said where it has no date.
+        base: address of the published book; "" where it is not published.
+    """
+    if "date-released" not in facts:
+        return ""
+    tags = [("citation_title", re.sub("<[^>]*>", "", title)), ("citation_inbook_title", facts["title"])]
+    tags += [("citation_author", author["name"]) for author in facts["authors"]]
+    tags.append(("citation_publication_date", f"{facts['date-released']}".replace("-", "/")))
+    if base:
+        tags.append(("citation_fulltext_html_url", f"{base.rstrip('/')}/{page}.html"))
+    return "".join(f'<meta name="{name}" content="{html.escape(html.unescape(text))}" />\n' for name, text in tags)
 
 
 def add_other_forms(folder: Path, body: str, run: NotebookNode, suffix: str = "") -> str:

@@ -3,8 +3,8 @@
      attngeo.interactive("NAME", (stage, data) => { ... });
 
    `stage` is an empty element in the place of the figure's still, `data` what the page was built with. A script that
-   fails leaves the still where it was. Everything works from a file, without a network, by keyboard, in both themes;
-   nothing moves by itself. The axes are SVG and take their colours from interactive.css; only heat maps are canvases. */
+   fails leaves the still where it was. Everything works from a file, without a network, by keyboard, in both themes.
+   Nothing moves by itself, except that the figure of the front page plays once. The axes are SVG and take their colours from interactive.css; only heat maps are canvases. */
 (() => {
   "use strict";
   const SVG = "http://www.w3.org/2000/svg";
@@ -119,6 +119,26 @@
     return { node: labelled("choice", label, list), set, get value() { return list.value; } };
   };
 
+  /** One of a few, all of which stay in sight: {value: words}. */
+  const segments = (label, options, changed, value = Object.keys(options)[0]) => {
+    const name = `ia-${(made += 1)}`;
+    const buttons = Object.entries(options).map(([key, words]) => {
+      const radio = element("input", { type: "radio", name, value: key });
+      radio.checked = key === value;
+      radio.addEventListener("change", () => changed(key));
+      return { radio, node: element("label", {}, radio, element("span", {}, words)) };
+    });
+    const node = element(
+      "div", { class: "ia-control ia-segments", role: "radiogroup", "aria-label": label },
+      element("span", { "aria-hidden": "true" }, label), element("div", {}, ...buttons.map((of) => of.node)),
+    );
+    const set = (to) => {
+      buttons.forEach(({ radio }) => { radio.checked = radio.value === to; });
+      changed(to);
+    };
+    return { node, set, get value() { return buttons.find(({ radio }) => radio.checked).radio.value; } };
+  };
+
   /** Yes or no. */
   const toggle = (label, changed, value = false) => {
     const box = element("input", { type: "checkbox" });
@@ -161,8 +181,21 @@
 
   // Pictures.
 
-  /** A square matrix as coloured pixels: blue below zero, red above, 1 and more at full strength. */
-  const heatmap = (label) => {
+  /** What a value is painted in, [red, green, blue]: `full` is the magnitude shown at full strength. Without a tone, blue
+      is below zero and red above; with "encoder" or "decoder", grey is below zero and the colour of that model above, and
+      small values are lifted, so that they can be seen beside large ones. */
+  const shades = (tone) => {
+    const [zero, low, high] = ["zero", tone ? "below" : "low", tone || "high"].map(colour);
+    return (value, full) => {
+      const share = Math.min(1, Math.abs(value) / full);
+      const t = tone ? share ** 0.75 : share;
+      const end = value < 0 ? low : high;
+      return zero.map((from, c) => from + t * (end[c] - from));
+    };
+  };
+
+  /** A square matrix as coloured pixels, in the `shades` of a tone. */
+  const heatmap = (label, tone = null) => {
     const node = element("canvas", { class: "ia-heatmap", role: "img", "aria-label": label });
     let shown = null;
     const paint = () => {
@@ -171,13 +204,8 @@
       node.width = node.height = side;
       const context = node.getContext("2d");
       const image = context.createImageData(side, side);
-      const [low, zero, high] = ["low", "zero", "high"].map(colour);
-      values.forEach((value, i) => {
-        const t = Math.min(1, Math.abs(value) / full);
-        const end = value < 0 ? low : high;
-        for (let c = 0; c < 3; c += 1) image.data[4 * i + c] = zero[c] + t * (end[c] - zero[c]);
-        image.data[4 * i + 3] = 255;
-      });
+      const shade = shades(tone);
+      values.forEach((value, i) => image.data.set([...shade(value, full), 255], 4 * i));
       context.putImageData(image, 0, 0);
     };
     themed(paint);
@@ -187,6 +215,17 @@
       paint();
     };
     return { node, draw };
+  };
+
+  /** A bar with the `shades` of a tone, from the words for what lies below zero to those for what lies above. */
+  const key = (tone, below, above) => {
+    const bar = element("i");
+    themed(() => {
+      const shade = shades(tone);
+      const stops = [-1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1].map((value) => `rgb(${shade(value, 1).map(Math.round)})`);
+      bar.style.background = `linear-gradient(90deg, ${stops})`;
+    });
+    return { node: element("p", { class: "ia-shades" }, below, bar, above) };
   };
 
   /** A table of numbers as coloured cells, with words for its rows and columns: colours as `heatmap`'s, crossed out where
@@ -312,7 +351,7 @@
 
   window.attngeo = {
     interactive, element, number, levels, mirrored, inner, symmetry, pairs,
-    slider, choice, toggle, button, said, controls, panels, panel, heatmap, cells, chart, mirrorCloud,
+    calm, slider, choice, segments, toggle, button, said, controls, panels, panel, heatmap, key, cells, chart, mirrorCloud, themed, drawn,
   };
 
   document.addEventListener("DOMContentLoaded", () => {

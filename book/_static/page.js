@@ -69,7 +69,13 @@
     };
   }
 
-  document.addEventListener("DOMContentLoaded", () => { snippets(); landmark(); explained(); });
+  // The front page is as wide as the window. On a wide screen the theme hides the list of pages by this class, and its
+  // button brings the list back.
+  function widen() {
+    if (document.querySelector(".front-findings")) document.querySelector(".bd-sidebar-primary")?.classList.add("pst-sidebar-hidden");
+  }
+
+  document.addEventListener("DOMContentLoaded", () => { snippets(); landmark(); explained(); widen(); });
   window.addEventListener("load", () => {
     names();
     // the theme puts drawings in place of its icons when it gets round to it

@@ -9,9 +9,10 @@ import torch
 from chapters.bilinear_form.forward_pass import forward_pass
 from chapters.bilinear_form.word_scores import word_scores
 from chapters.context_and_prediction import painter
-from chapters.introduction.sentence import recorded as sentence_in
-from chapters.introduction.two_models import MODELS, PAIR, centred, two_models
-from chapters.positions_pictures import EXPERIMENT, LAYER, RUNS, pictured
+from chapters.introduction.front_figure import SIDE, front_figure
+from chapters.introduction.models_by_size import language_models, models_by_size
+from chapters.introduction.three_words import NUMBERS, three_words
+from chapters.positions_pictures import EXPERIMENT, KERNELS, LAYER, RUNS, pictured
 from chapters.pretrained_survey.by_size import symmetry_by_size
 from chapters.pretrained_survey.chosen import chosen
 from chapters.two_scores.build_a_matrix import ROWS, build_a_matrix, built
@@ -19,8 +20,9 @@ from click.testing import CliRunner
 from interactive_page import open_interactive
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 
-from attngeo import score
+from attngeo import score, symmetry_score
 from attngeo.cli import cli
 from attngeo.experiments.runs.record import read_run
 from attngeo.files import checkout
@@ -82,36 +84,142 @@ def test_training_steps_are_scrubbed_and_played_with_both_kinds_of_positions(bro
     assert play.text == "Play" and numbers(stage.find_element(By.TAG_NAME, "output"))[0] < 1500
 
 
-def test_a_pair_of_words_is_read_in_both_models(browser, tmp_path):
-    stage = open_interactive(browser, tmp_path, two_models())
-    for name, (part, (folder, _)) in zip(("MiniLM", "SmolLM2"), MODELS.items(), strict=True):
-        record, panel = sentence_in(folder), stage.find_element(By.CSS_SELECTOR, f"[data-model={part}]")
-        slider = control(panel, f"Layer of {name}")
+def front_panels(stage):
+    return stage.find_elements(By.CSS_SELECTOR, "[data-model]")
 
-        def assert_shown(layer, i, j, record=record, panel=panel):
-            title = panel.find_element(By.CSS_SELECTOR, ".ia-title b")
-            assert numbers(title) == [round(record.symmetry[layer], 2)]
-            raw = centred(record.raw[layer])
-            shares = [raw[i, j] / abs(raw).max(), raw[j, i] / abs(raw).max()]
-            np.testing.assert_allclose(numbers(sentence(panel)), shares, atol=0.01)
-            dots = panel.find_element(By.CSS_SELECTOR, ".cloud").get_attribute("d")
-            assert dots.count("M") == record.entries.shape[1]
 
-        middle = sorted(record.symmetry)[len(record.symmetry) // 2]
-        assert_shown(list(record.symmetry).index(middle), *PAIR)
-        slider.send_keys(Keys.HOME)
-        assert_shown(0, *PAIR)
-    stage.find_element(By.CSS_SELECTOR, "[aria-label^='The to The']").send_keys(Keys.ARROW_RIGHT, Keys.SPACE)
-    for panel in stage.find_elements(By.CSS_SELECTOR, "[data-model]"):  # chosen in the first, shown in both
-        assert "The → dog" in panel.text and len(panel.find_elements(By.CSS_SELECTOR, ".here.ia-cell")) == 2
-    control(stage, "Name a model").send_keys(Keys.HOME)
-    name, part, s = two_models().data["surveyed"][0]
-    assert f"{name}, {part}: {s:.2f}".replace("-", "\u2212") in stage.text
+def squares(stage):
+    """What the two squares show: the rows of each canvas, reds, greens and blues."""
+    read = """return [...arguments[0].querySelectorAll('canvas')].map(canvas => {
+      const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+      return [canvas.width, ...[...data].filter((_, k) => k % 4 < 3)]; })"""
+    return [
+        np.array(values[1:]).reshape(values[0], values[0], 3) for values in stage.parent.execute_script(read, stage)
+    ]
+
+
+def runs_of_figure():
+    return {name: read_run(checkout.data("runs", EXPERIMENT, name)) for pair in RUNS.values() for name in pair}
+
+
+@pytest.fixture
+def calm(browser):
+    asked = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", asked)
+    yield
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_the_front_figure_shows_scores_of_the_runs_folds_and_switches(browser, tmp_path, calm):
+    stage, runs = open_interactive(browser, tmp_path, front_figure()), runs_of_figure()
+    slider, fold, whole = (control(stage, name) for name in ("Training step", "Fold", "Show a part"))
+
+    def assert_shows(step, kind):
+        assert numbers(stage.find_element(By.TAG_NAME, "output")) == [step]
+        for name, panel, ring in zip(
+            RUNS[kind], front_panels(stage), stage.find_elements(By.CSS_SELECTOR, ".front-ring"), strict=True
+        ):
+            layers = runs[name].by_layer("symmetry").loc[step]
+            assert_near(numbers(panel.find_element(By.CSS_SELECTOR, ".front-head > span + b")), [layers.median()])
+            assert_near(numbers(panel.find_element(By.CSS_SELECTOR, ".front-note"))[-1], layers[LAYER])
+            along = float(ring.get_attribute("cx")) > 170
+            assert along is (kind == "rotary")
+
+    assert_shows(1500, "table")  # a reader who asked for less motion sees the end
+    encoder, decoder = squares(stage)
+    assert encoder.shape == decoder.shape == (16, 16, 3)
+    assert encoder[8, 8, 2] > encoder[8, 8, 0] and decoder[0, 0, 0] > decoder[0, 0, 2]  # blue, orange
+    fold.send_keys(Keys.SPACE)
+    folded, other = squares(stage)
+    assert (np.diagonal(folded) == 255).all() and (np.diagonal(other) == 255).all()  # minus itself
+    far = [np.abs(square.astype(int) - 255).mean() for square in (encoder, folded, decoder, other)]
+    assert far[1] < far[0] / 2 and far[1] / far[0] < far[3] / far[2]  # less is left in the encoder
+    shares = [numbers(panel.find_element(By.CSS_SELECTOR, ".front-note"))[0] for panel in front_panels(stage)]
+    assert shares[0] < 5 < 10 < shares[1]
+    fold.send_keys(Keys.SPACE)
+    whole.send_keys(Keys.SPACE)
+    assert squares(stage)[0].shape == (SIDE, SIDE, 3)
+    whole.send_keys(Keys.SPACE)
+    control(stage, "rotary").send_keys(Keys.SPACE)
+    assert_shows(1500, "rotary")
+    assert squares(stage)[0].shape == (SIDE, SIDE, 3) and not whole.is_enabled()
+    assert "decoder has the higher symmetry score" in stage.text
+    slider.send_keys(Keys.HOME)
+    assert_shows(0, "rotary")
+
+
+def test_a_cell_of_the_front_figure_is_read_with_its_mirror_image(browser, tmp_path, calm):
+    stage = open_interactive(browser, tmp_path, front_figure())
+    square = stage.find_element(By.CSS_SELECTOR, ".front-square")
+    square.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_DOWN, Keys.ARROW_RIGHT)  # row 2, column 3
+    with np.load(checkout.data("runs", EXPERIMENT, KERNELS)) as kernels:
+        expected = [kernels[model][-1][at] / 127 for model in ("encoder", "decoder") for at in ((1, 2), (2, 1))]
+    said = stage.find_element(By.CSS_SELECTOR, ".front-tell").text
+    assert "position 2 to position 3" in said and "position 3 to position 2" in said
+    assert_near([value for value in numbers(said.replace("+", "")) if value not in (2, 3)], expected)
+    assert len(square.find_elements(By.TAG_NAME, "rect")) == 2
+    square.send_keys(Keys.ESCAPE)
+    assert not square.find_elements(By.TAG_NAME, "rect")
+
+
+def test_the_front_figure_plays_once_by_itself_and_stops_where_it_is_asked_to(browser, tmp_path):
+    stage = open_interactive(browser, tmp_path, front_figure())
+    step = stage.find_element(By.TAG_NAME, "output")
+    WebDriverWait(browser, 60).until(lambda _: numbers(step)[0] > 0)
+    pause = control(stage, "Pause")
+    pause.send_keys(Keys.SPACE)
+    assert pause.text == "Play"
+
+
+def test_numbers_between_three_words_are_changed_and_scored(browser, tmp_path):
+    stage = open_interactive(browser, tmp_path, three_words())
+    m = np.array(NUMBERS, dtype=float)
+
+    def assert_scored():
+        below = (m * m).sum()
+        expected = [(m * m.T).sum(), below, symmetry_score(torch.from_numpy(m))]
+        assert_near(numbers(stage.find_element(By.CSS_SELECTOR, ".front-sum")), expected)
+
+    assert_scored()
+    cell = control(stage, "dog to dog")
+    cell.send_keys(Keys.ARROW_RIGHT, Keys.SPACE)  # the arrow moves the focus to the next cell
+    m[0, 1] += 1
+    assert_scored()
+    control(stage, "dog to met").send_keys(Keys.SPACE, Keys.SPACE)
+    m[0, 1] = -3
+    assert_scored()
+    assert control(stage, "met to dog").get_attribute("class").split()[-1] == "here"
+    control(stage, "Mirror").send_keys(Keys.SPACE)
+    m = np.triu(m) + np.triu(m, 1).T
+    assert_scored()
+    control(stage, "Flip").send_keys(Keys.SPACE)
+    m = np.triu(m, 1) - np.triu(m, 1).T
+    assert_scored()
+
+
+def test_models_are_named_filtered_and_told_apart(browser, tmp_path):
+    models = language_models()
+    stage = open_interactive(browser, tmp_path, models_by_size(models))
+    said, slider = stage.find_element(By.CSS_SELECTOR, ".model-said"), control(stage, "Name a model")
+    assert len(stage.find_elements(By.CSS_SELECTOR, ".ia-chart .model")) == len(models)
+    slider.send_keys(Keys.HOME)
+    smallest = models.sort_values("parameters").iloc[0]
+    assert said.text.startswith(f"{smallest['name']} (a toy): s = ") and "260 thousand parameters" in said.text
+    assert_near(numbers(said.text.split(",")[0])[-1], smallest["s"])
+    slider.send_keys(Keys.END)
+    assert models.sort_values("parameters").iloc[-1]["name"] in said.text
+    control(stage, "rotary").send_keys(Keys.SPACE)
+    rotary = models[models["positions"] == "rotary"]
+    assert int(slider.get_attribute("max")) == len(rotary) - 1 and "rotary positions" in said.text
+    faint = stage.find_elements(By.CSS_SELECTOR, ".model.faint")
+    assert len(faint) == len(models) - len(rotary)
 
 
 def test_a_table_of_scores_is_pasted_and_nothing_else(browser, tmp_path):
-    stage = open_interactive(browser, tmp_path, two_models())
-    box, answer = (stage.find_element(By.CSS_SELECTOR, of) for of in (".ia-yours textarea", ".ia-controls + .ia-said"))
+    stage = open_interactive(browser, tmp_path, models_by_size(language_models()))
+    box, answer = (
+        stage.find_element(By.CSS_SELECTOR, of) for of in (".model-yours textarea", ".model-yours + .ia-said")
+    )
 
     def paste(table):
         text = table if isinstance(table, str) else json.dumps(table)
@@ -123,17 +231,18 @@ def test_a_table_of_scores_is_pasted_and_nothing_else(browser, tmp_path):
     rows = json.loads(CliRunner().invoke(cli, ["score", str(ours), "--per-head", "--format", "json"]).stdout)
     first, s = rows[0], np.median([row["symmetry"] for row in rows if row["head"] == -1])
     said = paste(rows)
-    assert said.startswith("Yours, encoder-weights, encoder: ")
+    assert said.startswith("Yours, encoder-weights, encoder: s = ")
     assert numbers(said.replace(";", ""))[:3] == [round(s, 2), 4, 4]
-    assert stage.find_element(By.CSS_SELECTOR, ".yours").get_attribute("d").count("M") == 1
-    changes = {"symmetry": 2.0}, {"part": "<b>"}, {"head": "all"}
+    dots = ".yours circle"
+    assert len(stage.find_elements(By.CSS_SELECTOR, dots)) == 1
+    changes = {"symmetry": 2.0}, {"part": "<b>"}, {"head": "all"}, {"d_model": 0}
     for table in ([None], {}, [], *([first | change] for change in changes)):
-        assert paste(table) == "This is JSON, and no table of attngeo score."
-    assert paste("[{").startswith("This is no JSON") and "formula" in paste([first | {"convention": "printed"}])
+        assert paste(table) == "This is JSON, but not a table that attngeo score wrote."
+    assert paste("[{").startswith("This is not JSON") and "formula" in paste([first | {"convention": "printed"}])
     assert "no layer" in paste([row for row in rows if row["head"] >= 0])
-    assert not stage.find_element(By.CSS_SELECTOR, ".yours").get_attribute("d")  # what was there is gone
+    assert not stage.find_elements(By.CSS_SELECTOR, dots)  # what was there is gone
     assert "<img src=x onerror=alert(1)>" in paste([first | {"model": "<img src=x onerror=alert(1)>"}])
-    assert not stage.find_elements(By.TAG_NAME, "img") and paste(" ") == ""
+    assert not stage.find_elements(By.TAG_NAME, "img") and paste(" ") == "Nothing is uploaded."
 
 
 def test_print_shows_the_still_and_a_reader_who_asked_for_less_motion_steps(browser, tmp_path):

@@ -124,7 +124,7 @@ def test_a_page_hands_out_its_notebook_and_its_source_has_figures_for_phones_and
         narrow = f'<source media="(max-width: 600px)" srcset="../figures/fig-line-narrow{form}.svg" />'
         assert f'<picture class="{kind}">{narrow}<img' in html
         assert (built / f"figures/fig-line-narrow{form}.svg").is_file()
-    assert '<meta name="description" content="Of 1 &lt; W_q." />' in html
+    assert '<meta name="description" content="Of 1 &lt; W_q^T." />' in html
     notebook = nbformat.read(built / "notebooks/middle.ipynb", 4)
     text = "\n".join(cell.source for cell in notebook.cells)
     assert "By far away, elsewhere, (1) and Figure 1, not a table of the book, it is 0.5000." in " ".join(text.split())

@@ -1,14 +1,18 @@
+import re
 from pathlib import Path
 
+import numpy as np
+import pytest
 import yaml
-from chapters import introduction
-from chapters.introduction import citations
+from chapters import introduction, positions
+from chapters.introduction import citations, findings, told
 from chapters.introduction.cards import cards
 from livingpaper.claims.claim import claims_of
 from livingpaper.claims.results import Result, Verdict, exact
 from livingpaper.display.verdicts import account
 from notebook_code import result
 
+from attngeo.experiments.survey.measured import read_records
 from attngeo.files import checkout
 
 
@@ -45,3 +49,48 @@ def test_the_bibtex_is_that_of_the_two_files():
     entries = parse_string(f"{paper}\n{book}", "bibtex").entries
     assert entries["saponati2025"].fields["year"] == "2025" and len(entries["saponati2025"].persons["author"]) == 5
     assert entries["attngeo"].fields["note"] == "commit 0123456789" and len(entries["attngeo"].persons["author"]) == 1
+
+
+def printed():
+    return checkout.data("sentence", told.OUTPUT).read_text("utf-8")
+
+
+def test_the_output_that_is_shown_has_the_scores_of_the_survey():
+    scores = read_records(checkout.data("survey"))
+    layers = scores[(scores["model"] == told.SCORED) & (scores["head"] == -1)]["symmetry"]
+    rows = [line.split() for line in printed().splitlines() if line.startswith("encoder")]
+    np.testing.assert_allclose([float(row[2].rstrip("*")) for row in rows], layers, atol=6e-5)
+    assert f"symmetry {layers.median():.4f}" in printed()
+    terminal = told.terminal()
+    assert all(line in terminal for line in printed().splitlines() if line)
+
+
+def test_the_output_that_is_shown_is_that_of_the_command(weights, attngeo, monkeypatch):
+    monkeypatch.chdir(weights)
+    code, out, _ = attngeo("score", told.SCORED)
+    assert code == 0 and out.strip() == printed().strip()
+
+
+def test_there_is_a_card_for_every_page_of_the_reading_path():
+    contents = yaml.safe_load((checkout.root() / "_toc.yml").read_text("utf-8"))
+    files = [entry["file"].removeprefix("notebooks/") for entry in contents["parts"][0]["chapters"]]
+    cards = told.cards_of_questions()
+    assert re.findall(r"\[\]\((\w+)\.py\)", cards) == files and cards.count("front-no") == len(files) == 8
+
+
+@pytest.mark.parametrize("outcome", positions.Outcome)
+def test_the_outcomes_of_the_plans_are_told_whatever_they_are(outcome):
+    held = positions.Outcome.HOLDS
+    words = findings.told_outcomes([outcome, *[held] * 5], undated=3)
+    assert f"met the criterion in {'six' if outcome is held else 'five'}" in words
+    assert ("in one" in words) is (outcome is not held)
+    assert "for each of six experiments" in words and "For three of them" in words
+    assert "commits" not in findings.told_outcomes([outcome], undated=0)
+
+
+def test_a_finding_shows_its_number_its_label_and_its_page():
+    finding = findings.Finding("99 %", "of pairs", "It is so.", "solid", "for text", "Because.", "why.py")
+    page = findings.listed(finding, finding)
+    assert page.count("[99 %]{.front-number}") == 2 and page.count("strength-solid") == 2 and "[More](why.py)" in page
+    with pytest.raises(KeyError):
+        findings.listed(finding._replace(label="sure"))
