@@ -95,7 +95,7 @@ word_scores(d, seed, symmetry)
 # The score is 1 if the skew-symmetric part is zero and −1 if the symmetric part is zero. For a random matrix, both parts have
 # about the same size, so $s$ is close to 0. For example, 95 % of random layers as wide as BERT-base have a symmetry score between
 # {glue:text}`random-low` and {glue:text}`random-high`. The paper prints a factor of 2 in front of this score, which its own numbers
-# do not have ([why we leave it out](two_scores_details.py#the-symmetry-score-has-a-factor-of-2-too-many)).
+# do not have ([why we leave it out](two_scores_details.py#the-printed-factor-of-2-in-the-symmetry-score-is-wrong)).
 #
 # Values between 0 and 1 have a meaning, too. Draw two tokens at random, and write down the score that the first gives the second
 # and the score that the second gives the first. Over many such pairs, the correlation between the two scores is $s$. At

@@ -11,8 +11,8 @@
 #
 # This page has the definitions, proofs and checks behind the symmetry score, which [page 1](bilinear_form.py) introduces, and behind
 # the directionality score, whose sign [page 7](directionality.py) examines. We correct several misprints in the paper
-# {cite}`saponati2025`: the symmetry score has a factor of 2 too many, and the scores of random matrices are not those that the
-# paper states.
+# {cite}`saponati2025`: the printed factor of 2 in the symmetry score is wrong, and the scores of random matrices are not those that
+# the paper states.
 
 # %% tags=["parameters"]
 gamma: float = 2.0  # threshold of directionality in the figures, in standard deviations; in [0, 4]
@@ -121,7 +121,7 @@ def directionality(m, gamma=2.0):
 # {glue:text}`symmetry-high`. With $\gamma$ = {glue:text}`gamma`, 95 % of these layers have directionality scores between
 # {glue:text}`directionality-low` and {glue:text}`directionality-high`. {numref}`tab-expected-at-random` shows other widths.
 #
-# ## The symmetry score has a factor of 2 too many
+# ## The printed factor of 2 in the symmetry score is wrong
 #
 # ````{prf:definition} Def. 3.1 of the paper: symmetry score, without the printed factor 2
 # :label: def-3-1
