@@ -95,8 +95,8 @@ glue("planned-harm", max(p.primary.difference().high for p in symmetry), ".2f")
 #
 # :::{admonition} How sure is this?
 # - All models are small. The longest training run reads {glue:text}`tokens-share` of the tokens that the paper's models read.
-# - The first three seeds of the comparison in which a symmetric start clearly helped had been used in shorter runs of the same shape
-#   before we planned it. The repetition used new seeds.
+# - We had used the three seeds of `confirm_mini`, the comparison in which a symmetric start clearly helped, in shorter runs of the same
+#   shape before we planned it. The repetition `confirm_mini_new_seeds` used new seeds.
 # - {glue:text}`by-chance`
 # - The comparisons do not exclude that a symmetric start lowers the loss by up to {glue:text}`planned-gain` nats, or raises it by up
 #   to {glue:text}`planned-harm` nats, in one of these settings.

@@ -85,7 +85,7 @@ def plans_figure(plans: Sequence[Setting]) -> CaptionedFigure:
     figure.legend(handles=shown, loc="outside upper right", ncols=2)
     outcomes = Counter(p.said for p in plans)
     caption = (
-        "Final held-out loss with a symmetric start minus that with a random start of equal scale, in all planned"
+        "Final held-out loss with a symmetric start minus that with a random start of equal scale, in our planned"
         " comparisons: mean, 95 % confidence interval, and each seed as a thin stroke. Left of 0, the symmetric start is"
         " better. Each row gives layers × width, the number of tokens that were read (in millions), the text, in brackets"
         f" the number of seeds, and the outcome by the rule of the plan. The grey band marks differences up to {BAND} nats, which do not count."

@@ -27,6 +27,8 @@ def answer(plans: Sequence[Setting]) -> str:
 
 def _clear(compared: Sequence[Setting]) -> str:
     clear = [p for p in compared if p.outcome is Outcome.MUCH_FASTER]
+    if not clear and len(compared) == 1:
+        return "In our planned comparison of small encoders, a symmetric start did not clearly help."
     if not clear:
         return f"In none of our {len(compared)} {COUNTED} did a symmetric start clearly help."
     saved = sorted(speed_up_of(p.primary).value for p in clear)
@@ -65,6 +67,8 @@ def _repeated(plans: Sequence[Setting]) -> str:
 
 def _slower(compared: Sequence[Setting]) -> str:
     slower = sum(p.outcome is Outcome.SLOWER for p in compared)
+    if len(compared) == 1:
+        return "It raised the final loss." if slower else "It did not clearly raise the final loss, either."
     if slower:
         return f"In {share_of(slower, len(compared))} comparisons, a symmetric start raised the final loss."
     return "In no comparison did a symmetric start clearly raise the final loss."
@@ -77,9 +81,8 @@ def below_zero(plans: Sequence[Setting]) -> str:
     clear = [p for p in below if p.outcome is Outcome.MUCH_FASTER]
     if not below:
         return "No confidence interval lies entirely below zero."
-    sentences = [
-        f"The confidence interval lies entirely below zero in {share_of(len(below), len(compared))} comparisons."
-    ]
+    where = f" in {share_of(len(below), len(compared))} comparisons" if len(compared) > 1 else ""
+    sentences = [f"The confidence interval lies entirely below zero{where}."]
     for p in below:
         gain = f"{number(-p.primary.difference().value, 3)} nats"
         what = f"encoders with {p.shape} that read {p.length} ({len(p.primary)} seeds), the final loss is {gain} lower with a symmetric start"
@@ -102,12 +105,20 @@ def by_chance(plans: Sequence[Setting]) -> str:
         return "No first comparison of encoders is among the chosen ones."
     below = sum(p.primary.difference().high < 0 for p in compared)
     chance = stats.binom.sf(below - 1, len(compared), (1 - LEVEL) / 2)
+    if not below:
+        return "No comparison of encoders has a confidence interval below zero."
+    if len(compared) == 1:
+        return (
+            "The comparison of encoders has a confidence interval below zero. If symmetry made no difference at all, such an"
+            f" interval would occur by chance with a probability of {chance:.3f}."
+        )
     significant = sum(len(compared) * p.p < 1 - LEVEL for p in compared)
     verb = "is" if significant < 2 else "are"
     return (
-        f"Of {len(compared)} comparisons of encoders, {below} have an interval below zero. If symmetry made no difference at"
-        f" all and the comparisons were independent, at least {below} such intervals would occur by chance with a probability"
-        f" of {chance:.3f}. After a correction for {len(compared)} comparisons (Bonferroni), {significant or 'none'} of them"
+        f"Of {len(compared)} comparisons of encoders, {spelled(below)} {'has' if below == 1 else 'have'} a confidence interval"
+        " below zero. If symmetry made no difference at all and the comparisons were independent, at least"
+        f" {spelled(below)} such interval{'s' * (below > 1)} would occur by chance with a probability of {chance:.3f}. After a"
+        f" correction for {len(compared)} comparisons (Bonferroni), {spelled(significant) if significant else 'none'} of them"
         f" {verb} significant."
     )
 
