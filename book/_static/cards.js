@@ -71,6 +71,7 @@
     card.replaceChildren(shown);
     card.hidden = false;
     link.setAttribute("aria-describedby", card.id);
+    link.removeAttribute("title"); // the browser would show a second card
     place(link);
     const raw = [shown, ...shown.querySelectorAll("*")].some((e) => e.matches(".math") && !e.querySelector("mjx-container"));
     if (raw) await window.MathJax?.typesetPromise?.([card]);
