@@ -102,7 +102,7 @@ glue("planned-harm", max(p.primary.difference().high for p in symmetry), ".2f")
 #   to {glue:text}`planned-harm` nats, in one of these settings.
 # - Equal queries and keys also make every token attend more to itself. Our comparisons do not show whether symmetry
 #   or this attention of tokens to themselves is responsible for a gain. Two [further plans](../recorded_runs.md#planned-runs) are meant
-#   to separate the two, but have not been carried out yet.
+#   to separate these explanations, but they have not been carried out yet.
 # :::
 #
 # ## The check behind the answer
@@ -154,7 +154,7 @@ figures.second_seed(main, shown, two_seeds, printed)
 
 # %% [markdown]
 # Our models were trained for far fewer steps than those of the paper, so this does not show that the speed-ups of the paper are due
-# to chance. It shows that a speed-up from one pair of runs cannot be told from chance without further seeds.
+# to chance. It shows that a speed-up from a single pair of runs cannot be distinguished from chance.
 
 # %% tags=["remove-cell"]
 without_symmetry = {p.plan: p.minus("default-linear") for p in every.values() if "default-linear" in p.arms}
@@ -194,7 +194,7 @@ factors = pd.DataFrame(
 # encoders with a random start. Most of the gain from the authors' start
 # [does not come from symmetry](symmetric_initialisation_details.py#the-released-start-part-by-part).
 #
-# {glue:text}`factor-at-width` We have tested `default-linear` only up to a width of {glue:text}`widest` ({numref}`tab-init-scale`).
+# {glue:md}`factor-at-width:myst` We have tested `default-linear` only up to a width of {glue:text}`widest` ({numref}`tab-init-scale`).
 
 # %% tags=["remove-input"]
 table(

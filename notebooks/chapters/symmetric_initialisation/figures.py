@@ -87,9 +87,9 @@ def plans_figure(plans: Sequence[Setting]) -> CaptionedFigure:
     caption = (
         "Final held-out loss with a symmetric start minus that with a random start of equal scale, in our planned"
         " comparisons: mean, 95 % confidence interval, and each seed as a thin stroke. Left of 0, the symmetric start is"
-        " better. Each row gives layers × width, the number of tokens that were read (in millions), the text, in brackets"
-        f" the number of seeds, and the outcome by the rule of the plan. The grey band marks differences up to {BAND} nats, which do not count."
-        f" Circles are filled if the interval excludes 0, and arrows mark intervals that extend beyond ±{CLIP} nats."
+        " better. Each row names a comparison: layers × width, number of tokens read (in millions), text and, in brackets, the"
+        f" number of seeds. The outcome by the rule of the plan follows after the colon. The grey band marks differences up to"
+        f" {BAND} nats, which do not count. Circles are filled if the interval excludes 0, and arrows mark intervals that extend beyond ±{CLIP} nats."
     )
     told = ", ".join(f"{count} {said}" for said, count in outcomes.most_common())
     alt = (
