@@ -135,7 +135,7 @@ class Checkpoint:
             shapes = {name: file.shapes[name] for name, file in self._files.items()}
             self.plans = locate(architectures, config, shapes) if plans is None else plans
             self._unfollowed = unfollowed(architectures, config) if plans is None else []
-            for weight in {name for plan in self.plans for name in plan.names(matrix) if name}:
+            for weight in dict.fromkeys(name for plan in self.plans for name in plan.names(matrix) if name):
                 if weight in self._files:
                     require_readable(weight, self._files)
         except CheckpointError as error:
@@ -223,9 +223,9 @@ class Checkpoint:
         lines: list[str] = []
         twice = [n for w in weights for _, n in self._files[w].sources(w) if n in self._several]
         if twice:
-            first, more = twice[0], f" and {len(twice) - 1} more tensors" if len(twice) > 1 else ""
+            first, more = twice[0], f" and {len(twice) - 1} more tensors stand" if len(twice) > 1 else " stands"
             lines.append(
-                f"{first}{more} stand in several files ({', '.join(self._several[first])}): the last file was read, as"
+                f"{first}{more} in several files ({', '.join(self._several[first])}): the last file was read, as"
                 " transformers does"
             )
         if beside := [name for w in weights if not self.adapter for name in companions(w, self._files)]:

@@ -43,15 +43,15 @@ ATTENTION = re.compile(  # what the names of keys that concern attention have in
     r"|local|global|multi_query|num_groups|gating|scaling|temperature_tuning|floor_scale|multiplier|cross|index"
     r"|prefix_lm|legacy|norm|context|look_|lookahead|streaming|sr_ratios|qv_|architecture|hybrid|ratio$|d_kv|v_head|span"
 )
-# is_causal, which any configuration may have and decoders follow; and keys that older versions of transformers, other
-# libraries or the Hub wrote
+# is_causal and pruned_heads, which any configuration may have and the reader follows; and keys that older versions of
+# transformers, other libraries or the Hub wrote
 OLD = """
 _attn_implementation _commit_hash _flash_attn_2_enabled _num_labels add_final_layer_norm attn_implementation auto_map
 classif_dropout compression_config directionality do_sample down_scale_factor early_stopping eos_token_ids
 extra_pos_embeddings finetuning_task flash_attn force_bos_token_to_be_generated gap_size gradient_checkpointing
 is_causal language max_batch_size model_name model_parallel n_ctx n_special name name_or_path net_structure_type
 normalize_embedding num_memory_blocks output_past output_scores pooler_fc_size pooler_num_attention_heads
-pooler_num_fc_layers pooler_size_per_head pooler_type predict_special_tokens quantization_config
+pooler_num_fc_layers pooler_size_per_head pooler_type predict_special_tokens pruned_heads quantization_config
 static_position_embeddings task_specific_params tokenizer_class torch_dtype torchscript transformers.js_config
 unsloth_fixed unsloth_version use_flash_attn use_mems_eval xla_device
 """.split()

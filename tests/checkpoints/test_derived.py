@@ -164,7 +164,7 @@ def test_a_tensor_in_two_files_is_read_as_transformers_does_and_said_so(tmp_path
     opened = open_checkpoint(tmp_path)
     assert torch.equal(opened[1].form.wq.mT.flatten(0, 1), theirs)
     said = " ".join(attngeo("score", tmp_path)[1].split())
-    assert f"{tensor} stand in several files ({', '.join(files)}): the last file was read" in said
+    assert f"{tensor} stands in several files ({', '.join(files)}): the last file was read" in said
     assert not open_model(model).remarks
 
 

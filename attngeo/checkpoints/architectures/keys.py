@@ -24,13 +24,14 @@ BESIDE = {
     "cap": "a soft cap of the logits",
     "clip": "clipping of queries and keys",
     "hidden": "a mask that hides some tokens, as outside a window",
+    "kernels": "a mask of later tokens that some kernels of transformers leave out where no token is padding",
     "factors": "factors between queries and keys that differ by token, head or coordinate",
     "sinks": "attention sinks, which are further logits that belong to no token",
 }
 # tensors in an attention module, by the names that only such tensors have
 NORMS = re.compile(r"(.*[._])?((q|k|qk|query|key)_?(layer_?)?norms?|(layer_?norm|norm|ln)_?(q|k|qk))(\..*)?")
 BIASES = re.compile(r"(.*[._])?((q|query|qkv|in_proj|pos)_bias(_[uv])?|bias_[uv])")
-SINKS = re.compile(r"(.*[._])?(sinks|attention_sink_bias|bias_k)")
+SINKS = re.compile(r"(.*[._])?(sinks|softmax_offset|attention_sink_bias|bias_k)")
 # keys that, where they are set, put the same into the logits of every model type that has them
 KEYS = {
     "attn_logit_softcapping": "cap",

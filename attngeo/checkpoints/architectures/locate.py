@@ -181,7 +181,8 @@ def unfollowed(architectures: Mapping[str, Entry], config: Mapping) -> list[str]
         values, model_type = stack.config.values, stack.config.model_type
         if stack.config.nested:
             named += unknown_keys(values, [model_type])
-        named += unfollowed_keys(stack.entry, values, model_type)
+        if stack.entry.both_ways_within or not stack.config.nested:
+            named += unfollowed_keys(stack.entry, values, model_type)
     for entry in architectures[top.model_type]:
         if isinstance(entry, Tower):
             named += unfollowed_keys(entry, config, top.model_type)
