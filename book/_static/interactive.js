@@ -188,7 +188,7 @@
     const [zero, low, high] = ["zero", tone ? "below" : "low", tone || "high"].map(colour);
     return (value, full) => {
       const share = Math.min(1, Math.abs(value) / full);
-      const t = tone ? share ** 0.75 : share;
+      const t = tone ? share ** 0.85 : share;
       const end = value < 0 ? low : high;
       return zero.map((from, c) => from + t * (end[c] - from));
     };
@@ -225,7 +225,10 @@
       const stops = [-1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1].map((value) => `rgb(${shade(value, 1).map(Math.round)})`);
       bar.style.background = `linear-gradient(90deg, ${stops})`;
     });
-    return { node: element("p", { class: "ia-shades" }, below, bar, above) };
+    const words = [below, above].map((text) => element("span", {}, text));
+    /** Other words for the same shades. */
+    const say = (...texts) => words.forEach((word, k) => { word.textContent = texts[k]; });
+    return { node: element("p", { class: "ia-shades" }, words[0], bar, words[1]), say };
   };
 
   /** A table of numbers as coloured cells, with words for its rows and columns: colours as `heatmap`'s, crossed out where

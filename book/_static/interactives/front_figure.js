@@ -42,10 +42,11 @@ attngeo.interactive("front_figure", (stage, data) => {
     );
     const score = element("b", { class: `ia-${model}-text` });
     const note = element("p", { class: "front-note" });
+    const shades = attngeo.key(model, "less than average", "more");
     const node = element(
       "div", { "data-model": model },
       element("p", { class: "front-head" }, element("span", {}, element("b", { class: `ia-${model}-text` }, name), element("small", {}, ` ${does}`)), score),
-      box, attngeo.key(model, "less than average", "more").node, note,
+      box, shades.node, note,
     );
     const paint = () => {
       const { side, values } = square(model);
@@ -67,8 +68,9 @@ attngeo.interactive("front_figure", (stage, data) => {
       note.replaceChildren(...(fold.value
         ? [`Not symmetric: ${Math.round(50 * (1 - left))} % of the sum of squares (random: 50 %)`]
         : ofPositions()
-          ? [`Square alone: ${number(own)}. First layer: ${number(s[frame])}`]
-          : [`First layer, which is shown: ${number(s[frame])}`]));
+          ? [`Score of this square alone: ${number(own)}; of the whole first layer: ${number(s[frame])}`]
+          : [`Score of the first layer, a part of which is shown: ${number(s[frame])}`]));
+      shades.say(...(ofPositions() ? ["less than average", "more"] : ["negative", "positive"]));
     };
     const at = (event) => {
       const edge = box.getBoundingClientRect();
@@ -204,7 +206,7 @@ attngeo.interactive("front_figure", (stage, data) => {
     element(
       "div", { class: "front-panels" }, ...Object.values(panels).map((panel) => panel.node),
       line,
-      element("div", { class: "front-chart" }, element("p", { class: "front-head" }, element("b", {}, "Ten such pairs, after training")), chart.node, element("p", { class: "front-note" }, "Thick lines: means. Rings: the pair on the left.")),
+      element("div", { class: "front-chart" }, element("p", { class: "front-head" }, element("b", {}, "Ten such pairs, after training")), chart.node, element("p", { class: "front-note" }, "Thin lines are single pairs, and thick lines are means. Rings mark the pair whose squares are shown.")),
     ),
   );
   draw();

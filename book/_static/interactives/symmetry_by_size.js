@@ -62,7 +62,7 @@ attngeo.interactive("symmetry_by_size", (stage, data) => {
   chart.node.addEventListener("pointermove", nearest);
   chart.node.addEventListener("pointerdown", nearest);
   const key = element(
-    "p", { class: "ia-shades" },
+    "p", { class: "ia-key" },
     ...parts.map((part) => element("span", { class: `ia-${part}-text` }, `● ${part}s `)), "Point at a model, or tap it, to see its name.",
   );
   stage.append(key, chart.node, said, attngeo.controls(list, ...Object.values(toggles)));

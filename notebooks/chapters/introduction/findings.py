@@ -76,9 +76,9 @@ def encoders_are_more_symmetric() -> Finding:
         f" extracted. If we pick any of the {published.n_first} remaining encoders and any of the {published.n_second}"
         f" remaining decoders, the encoder has the higher symmetry score in {as_percent(published.auc)} of the pairs. On"
         f" weights that we read ourselves, the encoder has the higher score in {as_percent(every.auc)} of the pairs of"
-        f" {every.n_first} families of encoders and {every.n_second} families of decoders, most of which encoders do not"
-        f" read text. On text alone it is {as_percent(text.auc)} of the pairs of {text.n_first} and {text.n_second}"
-        f" families, which are too few to decide. The one encoder with a negative score ({number(odd.symmetry, 2)}) is"
+        f" {every.n_first} families of encoders and {every.n_second} families of decoders, but most of these encoders"
+        f" do not read text. Among families that read text, the encoder has the higher score in {as_percent(text.auc)} of the"
+        f" pairs, but {text.n_first} families of encoders and {text.n_second} families of decoders are too few to decide. The one encoder with a negative score ({number(odd.symmetry, 2)}) is"
         f" {odd.model}, a model with a single layer that turns spelling into sounds.",
         "pretrained_survey.py",
     )
@@ -252,6 +252,6 @@ def directionality(page: str) -> str:
         f"**What about decoders?** The other half of the paper's claim is that decoders are *directional*, which means that a"
         f" few columns of $W_{{qk}}$ have much larger norms than the others. In the published scores of text models, the decoder"
         f" is more directional in {as_percent(published.auc)} of the pairs, but these scores follow a formula that the paper"
-        f" does not state. By the formula that the paper states, and on weights that we read, it is {as_percent(read.auc)} of"
-        f" the pairs of families, which decides nothing. {strength('not shown')} [More]({page})"
+        f" does not state. By the formula that the paper states, and on weights that we read, the decoder is more directional in"
+        f" {as_percent(read.auc)} of the pairs of families, which decides nothing. {strength('not shown')} [More]({page})"
     )

@@ -1,6 +1,6 @@
 """Texts of the front page that follow from recorded numbers: its first sentences, what to keep in mind, how to read."""
 
-import itertools
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -62,7 +62,7 @@ def to_keep_in_mind(models: pd.DataFrame, experiments: Mapping[str, positions.Ju
             " turn queries and keys after $W_{qk}$ has been applied. For example, in SmolLM2, a released decoder with rotary"
             f" positions, $W_{{qk}}$ scores {number(of_rotary['symmetry'], 2)}, but the mean attention scores between two positions"
             f" score {number(of_rotary['between_places'], 2)} (medians over layers). We have not measured this in our small models.",
-            f"- **On word pieces the reversal is small.** There, rotary positions take encoders from {number(pieces['mlm-learned'], 2)}"
+            f"- **On word pieces the reversal is small.** In models that read word pieces, rotary positions take encoders from {number(pieces['mlm-learned'], 2)}"
             f" to {number(pieces['mlm-rotary'], 2)} and decoders from {number(pieces['clm-learned'], 2)} to"
             f" {number(pieces['clm-rotary'], 2)}. In the shape of the paper's four-layer model, which reads characters, rotary"
             f" positions take encoders from {number(mini['mlm-learned'], 2)} to {number(mini['mlm-rotary'], 2)} and decoders from"
@@ -143,9 +143,9 @@ def how_to_read(models: pd.DataFrame) -> str:
             f" decoders with rotary positions score {extent(rotary['s'], two_digits)}.",
             "- A star marks a layer outside the range of 95 % of random weights. *z* is the distance from the mean of random weights"
             " in standard deviations, and *p* is the share of random weights that lie as far from it.",
-            "- *Directionality* is the paper's second score: it compares the rows and the columns that are longer than *gamma*"
-            f" standard deviations above the mean, which the columns *long rows* and *long columns* count. [Question 7]({questions()[6].page}) explains why"
-            " this score needs more care.",
+            "- *Directionality* is the paper's second score. It compares the rows of $W_{qk}$ that have large norms with the columns that"
+            " have large norms, and the last two columns of the table count them."
+            f" [Question 7]({questions()[6].page}) explains why this score needs more care.",
         )
     )
 
@@ -161,10 +161,12 @@ def about_sizes(models: pd.DataFrame) -> str:
     smallest, *_, largest = of_encoders.itertuples()
     decoder = t5.query("part == 'decoder'").set_index("name").loc[largest.name, "s"]
     assert smallest.s < largest.s < decoder
+    halves = t5.pivot(index="name", columns="part", values="s")
+    assert (halves["decoder"] > halves["encoder"]).sum() == 1
     return (
         f"Among the {len(encoders)} published encoder-only models, larger models are less symmetric (rank correlation"
         f" {number(rho, 2)}). T5 is different: the encoder of its smallest model scores {number(smallest.s, 2)}, and the"
-        f" encoder of its largest model, T5-11B, scores {number(largest.s, 2)}. T5-11B is also the only one whose decoder"
+        f" encoder of its largest model, T5-11B, scores {number(largest.s, 2)}. T5-11B is also the only model of this family whose decoder"
         f" ({number(decoder, 2)}) has a higher score than its encoder. We do not know the reason for either of these observations."
     )
 
@@ -196,9 +198,13 @@ def questions() -> list[Question]:
 
 
 def cards_of_questions() -> str:
-    """MyST: a card for each question, which leads to its page and shows the title of the page as an answer."""
-    cards = [
-        f":::{{div}} front-page-card\n[{number_of}]{{.front-no}}\n\n**{question}**\n\n[]({page})\n:::"
-        for number_of, (question, page) in zip(itertools.count(1), questions(), strict=False)
-    ]
+    """MyST: a card for each question, which leads to its page and shows the title of the page as an answer.
+
+    A title that is a question itself stands alone.
+    """
+    cards = []
+    for number_of, (question, page) in enumerate(questions(), start=1):
+        title = re.search("^# # (.+)$", (root() / "notebooks" / page).read_text("utf-8"), re.MULTILINE)[1]
+        words = f"**[]({page})**" if title.endswith("?") else f"**{question}**\n\n[]({page})"
+        cards.append(f":::{{div}} front-page-card\n[{number_of}]{{.front-no}}\n\n{words}\n:::")
     return "\n\n".join(["::::{div} front-pages", *cards, "::::"])
