@@ -122,8 +122,8 @@ table(
 # - Theorem 2.4 of the paper is about two coefficients for each pair of tokens ({prf:ref}`thm-s1-14`, {prf:ref}`prop-s1-14-update`). Do
 #   these two coefficients agree while an encoder is being trained? For two positions, they agree in one layer at the start of training
 #   ({prf:ref}`thm-position-masked`). For pairs of tokens, we have not measured it.
-# - Are the mean scores between two positions symmetric in [encoders without learned position embeddings](positions.py), for example in
-#   encoders with rotary positions ({prf:ref}`prop-rotary`)?
+# - In a few small encoders with rotary positions ({prf:ref}`prop-rotary`), the mean scores between two positions are symmetric although
+#   $W_{qk}$ is not ([Why?](why.py)). Is this the case in larger encoders, too?
 # - {prf:ref}`prop-s1-14-shift` gives the exact asymmetry of an update that is caused by the shift between query and target, for a
 #   matrix that is zero. How much of the asymmetry later in training does this shift explain?
 # - Does a [symmetric start](symmetric_initialisation.py) speed up the training of models that read as much text as those of the paper,

@@ -80,9 +80,11 @@ tested = [
     findings.read_out(read_outs.evenness_in_training(), read_outs.asked_of_read_outs()),
 ]
 
+seen = places.places_table()
+
 # %% tags=["remove-input"]
 Markdown(
-    f"**{crossing.sentences(chosen)}** {strength('in small models')}\n\n"
+    f"**{crossing.sentences(chosen)}** {strength('in small models')}{places.in_short(seen)}\n\n"
     "What could positional encoding have to do with it? A model with learned position embeddings compares positions inside"
     " $W_{qk}$. An encoder sees both sides of a hidden token, and we can prove for one layer at the start of training, under"
     f" conditions, that it then learns to compare positions symmetrically. {strength('proven')} Whether this is the reason in"
@@ -246,7 +248,6 @@ Markdown(
 )
 
 # %% tags=["remove-cell"]
-seen = places.places_table(with_ours=agreement is not None)
 minilm, smollm = (seen.iloc[row] for row in (0, 1))
 between, of_weights = places.COLUMNS["between_places"], places.COLUMNS["symmetry"]
 assert smollm[of_weights] < 0.15 < 0.5 < smollm[between] < minilm[between]

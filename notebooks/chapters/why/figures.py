@@ -73,7 +73,7 @@ def ranks_of_families(found: Directions, names: Mapping[tuple[str, str], str]) -
         chosen = [place for place, row in zip(places, rows, strict=True) if row[0] == part]
         panel.plot([rows[place][2] for place in chosen], chosen, "o", color=colour, label=f"{part}s", markersize=7)
     panel.axvline(0.5, color=NEUTRAL, linewidth=1, linestyle="--", label="directions by coins")
-    panel.set(xlabel="rank among coins (0: all heads point the same way)", xlim=(-0.03, 0.75))
+    panel.set(xlabel="rank among coins (0: all heads point the same way)", xlim=(-0.03, 0.85))
     panel.set_yticks(places, [names[part, family] for part, family, _ in rows])
     panel.legend(loc="center right")
     means = (

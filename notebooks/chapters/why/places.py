@@ -10,7 +10,8 @@ RELEASED = {  # what a reader knows these models by
     "all-MiniLM-L6-v2": ("MiniLM, released", "encoder", "learned"),
     "SmolLM2-135M-Instruct": ("SmolLM2, released", "decoder", "rotary"),
 }
-TRAINED = {"table": "learned", "rotary": "rotary", "none": "none"}  # arms of why_agreement
+TRAINED = {"table": "learned", "rotary": "rotary"}  # arms of why_agreement; without positions there is nothing to see
+OURS = "ours, small"
 COLUMNS = {"symmetry": "s of W_qk", "between_places": "s of the mean scores between positions"}
 
 
@@ -24,47 +25,72 @@ def trained() -> pd.DataFrame | None:
     return medians
 
 
-def places_table(with_ours: bool) -> pd.DataFrame:
-    """A row for each released model, and for each type of positional encoding of our encoders that were measured.
-
-    Args:
-        with_ours: whether all runs of why_agreement are complete; its plan allows no comparison of arms before.
-    """
+def places_table() -> pd.DataFrame:
+    """A row for each released model, and for each type of positional encoding of our encoders that were measured."""
     medians = scores_between_places.recorded().groupby("model")[list(COLUMNS)].median()
     rows = [
         dict(zip(("model", "objective", "positional encoding", "seeds"), (*words, "–"), strict=True))
         | {title: medians.loc[model, column] for column, title in COLUMNS.items()}
         for model, words in RELEASED.items()
     ]
-    ours = trained() if with_ours else None
+    ours = trained()
     if ours is not None:
         for arm, words in TRAINED.items():
             chosen = ours[ours["arm"] == arm]
             if len(chosen):
                 rows.append(
-                    {"model": "ours, small", "objective": "encoder", "positional encoding": words}
+                    {"model": OURS, "objective": "encoder", "positional encoding": words}
                     | {"seeds": str(len(chosen))}
                     | {title: chosen[column].mean() for column, title in COLUMNS.items()}
                 )
     return pd.DataFrame(rows)
 
 
+SYMMETRIC = 0.5  # above which we call the mean scores symmetric
+
+
+def of_ours(rows: pd.DataFrame) -> tuple[float, float] | None:
+    """Symmetry of the mean scores of our encoders with learned and with rotary positions; None if one is missing."""
+    ours = rows[rows["model"] == OURS].set_index("positional encoding")[COLUMNS["between_places"]]
+    return (ours["learned"], ours["rotary"]) if {"learned", "rotary"} <= set(ours.index) else None
+
+
 def told_of_ours(rows: pd.DataFrame) -> str:
     """What our small encoders add to the objection; chosen by what has been measured."""
-    ours = rows[rows["model"] == "ours, small"].set_index("positional encoding")[COLUMNS["between_places"]]
-    if not {"learned", "rotary"} <= set(ours.index):
+    found = of_ours(rows)
+    if found is None:
         return (
             "We have not measured these scores in our own small encoders, because the models of the experiments above were"
             " not kept. So we do not know whether replacing the position embeddings makes their attention less symmetric."
         )
-    learned, rotary = ours["learned"], ours["rotary"]
+    learned, rotary = found
     measured = (
-        "We also measured these scores in our own small encoders, which was not planned. The symmetry of the mean scores"
+        "We also measured these scores in our own small encoders that read characters. The symmetry of the mean scores"
         f" between positions is {number(learned, 2)} with learned position embeddings and {number(rotary, 2)} with rotary"
         " positions."
     )
-    if rotary > 0.5:
-        return f"{measured} So attention between positions stays symmetric, and only $W_{{qk}}$ loses its symmetry."
-    if rotary < learned / 2:
-        return f"{measured} So in these encoders the attention between positions becomes less symmetric, too."
-    return f"{measured} So the attention between positions loses some of its symmetry, but less than $W_{{qk}}$ does."
+    if rotary > SYMMETRIC:
+        follows = (
+            "So the attention between positions stays symmetric with rotary positions, and only $W_{qk}$ does not."
+        )
+    elif rotary < learned / 2:
+        follows = "So in these encoders the attention between positions becomes less symmetric, too."
+    else:
+        follows = "So the attention between positions loses some of its symmetry, but less than $W_{qk}$ does."
+    return (
+        f"{measured} {follows} We did not plan this measurement. We made it with the runs that were available, before all"
+        " runs of the experiment to which these models belong were complete."
+    )
+
+
+def in_short(rows: pd.DataFrame) -> str:
+    """The objection in a sentence for the head of the page; empty if our encoders do not confirm it."""
+    found = of_ours(rows)
+    if found is None or found[1] <= SYMMETRIC:
+        return ""
+    learned, rotary = (number(value, 2) for value in found)
+    return (
+        " This is a finding about $W_{qk}$ and not about attention. In the few of our encoders in which we measured the mean"
+        f" attention scores between positions, these scores are symmetric with rotary positions, too ({rotary}, against"
+        f" {learned} with learned position embeddings)."
+    )
