@@ -9,7 +9,7 @@ attngeo.interactive("three_words", (stage, data) => {
     m[k] = m[k] >= most ? -most : m[k] + 1;
     draw(k);
   });
-  grid.node.querySelector("[role=columnheader]").textContent = "";
+  grid.node.querySelector("[role=columnheader]").textContent = "from, to";
   const score = element("p", { class: "front-sum", "aria-live": "polite" });
   const mirror = (k) => (k % n) * n + Math.floor(k / n);
 
