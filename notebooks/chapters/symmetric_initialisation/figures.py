@@ -119,7 +119,8 @@ def made_of(encoders: Iterable[Setting]) -> CaptionedFigure:
     caption = (
         "Which part of the released start lowers the loss: equal queries and keys, or the new scale, biases and values."
         " Final held-out loss of encoders minus that with the random start: mean, 95 % confidence interval, and each seed as"
-        " a thin stroke. Circles are filled if the interval excludes 0."
+        " a thin stroke. Circles are filled if the interval excludes 0, and arrows mark intervals that extend beyond"
+        f" ±{CLIP} nats."
     )
     alt = (
         f"Dot plot with confidence intervals, one row for each text and part of the start. Differences in nats: {told}."
