@@ -18,7 +18,7 @@ from attngeo.plot import METADATA_KEY, NARROW_SVG
 
 FIGURES = "figures"  # folder in the built book
 PREVIEW = "_static/preview.png"  # drawn by `python -m chapters.introduction.front_figure`
-LONGEST_DESCRIPTION = 330  # characters
+LONGEST_DESCRIPTION = 400  # characters
 # TeX in a description, as somebody would type it into a message
 PLAIN_TEX = {
     r"\^?\{?\\(?:top|T)\b\}?": "^T",
