@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Details: The proof of Prop. 2.2, and other models
+# # Details: The proof of the paper's Prop. 2.2, and other models
 #
 # This page lists the corrections that the paper's proof of its Proposition 2.2 needs. It then shows which pairs of tokens contribute to
 # the gradient, and extends the update of $\Wqk$ to models that the paper's definition excludes. The notation is that of [the page on

@@ -268,7 +268,7 @@ for name, value in {
 # The second claim of the paper is that decoders are more directional than encoders. Among the released language models, the decoder
 # has the lower $d$ in {glue:text}`pairs-d` of the pairs. However, the released numbers do not follow Def. 3.2 of the paper. Where we
 # read the weights ourselves, they follow [the formula of Table S3](printed_scores_details.py). Among the families that we read, the decoder
-# has the lower $d$ in {glue:text}`share-d-tables` of the pairs with that formula and in {glue:text}`share-d` with Def. 3.2, and
+# has the lower $d$ in {glue:text}`share-d-tables` of the pairs with that formula and in {glue:text}`share-d` with Def. 3.2 of the paper, and
 # there are too few families to tell either share from chance.
 
 

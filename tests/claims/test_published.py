@@ -96,18 +96,42 @@ def test_a_number_names_its_kind_and_whose_it_is():
         assert published.of_the_paper(statement, part) == written
 
 
-AMBIGUOUS = re.compile(r"\b(Proposition|Prop\.|Theorem|Thm\.|Definition|Def\.) [23]\.[1-4]\b(?! of the paper)")
+NUMBERED = re.compile(r"\b(Proposition|Prop\.|Theorem|Thm\.|Definition|Def\.) ([23]\.[1-4])\b")
 
 
-def test_no_number_of_the_papers_could_be_one_of_ours():
+def test_every_number_of_the_papers_is_called_the_papers():
+    """Our own statements have numbers, too. A page says at least once whose number it is, and a check every time."""
     for page in (*root().glob("notebooks/*.py"), *root().glob("book/*.md")):
         text = page.read_text("utf-8")
         said = re.findall(r"^# (.*)$", text, re.M) if page.suffix == ".py" else [text]
-        assert not AMBIGUOUS.search(unquoted(" ".join(said))), page.name
+        prose = unquoted(" ".join(said))
+        named = {number[2] for number in NUMBERED.finditer(prose)}
+        attributed = {number[2] for number in NUMBERED.finditer(prose) if is_attributed(number)}
+        assert named == attributed, page.name
         for given in (result(page.stem, name) for name in claims_of(page.stem)):
             said = (given.part, given.title, given.printed, given.corrected, given.remark)
-            every = " | ".join([*said, *(c.quantity for c in given.comparisons)])
-            assert not AMBIGUOUS.search(unquoted(every)), given.source
+            every = unquoted(" | ".join([*said, *(c.quantity for c in given.comparisons)]))
+            assert all(map(is_attributed, NUMBERED.finditer(every))), given.source
+
+
+def is_attributed(number):
+    """Whether the words around the number of a statement say that it is the paper's."""
+    before, after = number.string[: number.start()], number.string[number.end() :]
+    return after.startswith(" of the paper") or before.endswith(("paper's ", "its "))
+
+
+@pytest.mark.parametrize(
+    "sentence, attributed",
+    [
+        ("By Theorem 2.4 of the paper", True),
+        ("By the paper's Theorem 2.4", True),
+        ("The paper proves this in its Theorem 2.4", True),
+        ("By Theorem 2.4", False),
+        ("By our Theorem 2.4", False),
+    ],
+)
+def test_an_attribution_is_recognised(sentence, attributed):
+    assert is_attributed(NUMBERED.search(sentence)) is attributed
 
 
 def unquoted(text):

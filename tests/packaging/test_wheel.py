@@ -152,5 +152,11 @@ def test_what_needs_no_extra_works_and_what_is_missing_is_named_in_one_sentence(
 def test_what_was_asked_for_is_in_the_folder(used):
     assert sorted(path.name for path in used["folder"].iterdir()) == ["d", "s.csv"]
     record = used["folder"] / "d" / "tiny"
-    assert {path.name for path in record.iterdir()} == {"record.json", "layers.csv", "heads.csv", "images.npz"}
+    assert {path.name for path in record.iterdir()} == {
+        "record.json",
+        "layers.csv",
+        "heads.csv",
+        "coherence.csv",
+        "images.npz",
+    }
     assert len((record / "heads.csv").read_text().splitlines()) == 1 + 2 * 2
