@@ -22,8 +22,9 @@ from attngeo.checkpoints.adapters import Adapter, open_adapter
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import ABSOLUTE, Entry, Matrix, Part
 from attngeo.checkpoints.architectures.keys import BESIDE
-from attngeo.checkpoints.architectures.locate import Misfit, is_opened, locate, unfollowed
+from attngeo.checkpoints.architectures.locate import is_opened, locate, unfollowed
 from attngeo.checkpoints.architectures.plans import LayerPlan
+from attngeo.checkpoints.architectures.stacks import Misfit
 from attngeo.checkpoints.derived import Computed, by_plain_names, companions, require_readable
 from attngeo.checkpoints.gguf_files import GgufFile, gguf_path
 from attngeo.checkpoints.quantised import FLOAT8, WAY_OUT, is_quantised, quantised, refusal

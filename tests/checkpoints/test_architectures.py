@@ -15,7 +15,8 @@ from transformers import CONFIG_MAPPING
 from attngeo import BilinearForm
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import LAYOUTS, Attention, Refused
-from attngeo.checkpoints.architectures.locate import default_sizes, locate
+from attngeo.checkpoints.architectures.locate import locate
+from attngeo.checkpoints.architectures.stacks import default_sizes
 from attngeo.errors import CheckpointError
 
 PLANTED = 1e-2  # a wrong extraction moves some probability by far more than rounding

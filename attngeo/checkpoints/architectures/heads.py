@@ -1,0 +1,227 @@
+"""The heads of one layer, from its configuration and the shapes of its tensors, pruned and grouped ones included."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from torch import Size
+
+from attngeo.checkpoints.architectures.entry import BETWEEN, LAYOUTS, OUTPUTS, Attention, Layout, Part
+from attngeo.checkpoints.architectures.plans import LayerPlan
+from attngeo.checkpoints.architectures.stacks import Count, Counts, Misfit, Stack, default_sizes, value_of
+from attngeo.errors import CheckpointError
+
+
+class Module(NamedTuple):
+    """An attention module: its place among those of its stack, and the numbers in its name."""
+
+    place: int
+    numbers: tuple[int, ...]
+    name: str
+
+
+def plan_layer(
+    stack: Stack, part: Part, layer: int, causal: bool, at: Module, keys: str, shapes: Mapping[str, Size]
+) -> LayerPlan:
+    """The plan of one layer; ``keys`` is the name of the module that makes the keys it attends to."""
+    entry, module = stack.entry, at.name
+    query, key = entry.tensor(module, entry.query), entry.tensor(keys, entry.key)
+    for name in (query, key):
+        _require_matrix(name, shapes)
+    heads, named_kv_heads, named_d_head = (
+        _of_layer(stack, key, at) for key in (entry.heads, entry.kv_heads, entry.d_head)
+    )
+    divisor = stack.config.get(entry.heads_over) if entry.heads_over else 1
+    if heads is None or divisor is None:
+        missing = entry.heads if heads is None else entry.heads_over
+        raise CheckpointError(f"{missing} is missing in the config, which tells heads apart: give a number.")
+    heads = max(1, heads // divisor)
+    layout = _layout(entry, shapes[query])
+    outputs, inputs = reversed(shapes[query]) if layout.transposed else shapes[query]
+    left = _heads_left(stack, at, heads)
+    if layout.rows is None:
+        outputs = _divide(query, outputs, 2, "a query and its gate") if layout.gated else outputs
+        if shapes[key][1] != inputs:
+            raise _mismatch(key, f"has {shapes[key][1]} inputs where {query} has {inputs}")
+        if len(left) < heads:
+            left = _those_there(query, outputs, named_d_head or _divide(query, inputs, heads, entry.heads), left, heads)
+        d_head = _divide(query, outputs, len(left), entry.heads)
+        kv_heads = _divide(key, shapes[key][0], d_head, "width of a head")
+    else:  # [H + 2 H_kv] blocks of d_head, behind gates [2 H + 2 H_kv]
+        d_head = named_d_head or _divide(query, inputs, heads, entry.heads)
+        if len(left) < heads:
+            left = _those_there(query, outputs, 3 * d_head, left, heads)
+        blocks = _divide(query, outputs, d_head, "width of a head")
+        kv_heads = _kv_heads_of_fused(entry, named_kv_heads if len(left) == heads else None, blocks, len(left))
+        rows = ((2 if layout.gated else 1) * len(left) + 2 * kv_heads) * d_head
+        if rows != outputs:
+            raise _mismatch(
+                query,
+                f"has {outputs} outputs, where {len(left)} query and {kv_heads} key heads of {d_head} make {rows}",
+            )
+    if kv_heads < 1 or len(left) % kv_heads:
+        raise _mismatch(key, f"gives {kv_heads} key heads for {len(left)} query heads")
+    for what, number, config_key, named in (
+        ("key heads", kv_heads, entry.kv_heads, named_kv_heads),
+        ("coordinates of a head", d_head, entry.d_head, named_d_head),
+    ):
+        if named not in (None, number) and not (what == "key heads" and (entry.one_kv_head or len(left) < heads)):
+            raise _mismatch(key, f"gives {number} {what} where the config has {config_key} = {named}")
+    value, output = _value_and_output(entry, layout, (module, keys), shapes, (kv_heads * d_head, len(left) * d_head))
+    numbers = left if len(left) < heads else ()
+    return LayerPlan(
+        part,
+        layer,
+        causal,
+        module,
+        query,
+        key,
+        value,
+        output,
+        layout,
+        len(left),
+        kv_heads,
+        d_head,
+        head_numbers=numbers,
+    )
+
+
+def require_one_width(stack: Stack, plans: list[LayerPlan], shapes: Mapping[str, Size]) -> None:
+    """Refuse layers of as many heads whose weights differ in height where no config says why, as of pruned heads."""
+    if stack.config.get("per_layer_config", dict[Any, Any]) or stack.entry.d_head:
+        return
+    kinds = stack.config.get("layer_types", list[Any] | None) or []
+    seen: dict[tuple, LayerPlan] = {}
+    for place, plan in enumerate(plans):
+        inputs = shapes[plan.query][0 if plan.layout.transposed else 1]
+        kind = f"{kinds[place]}" if place < len(kinds) else ""
+        alike = seen.setdefault((inputs, plan.heads, kind), plan)
+        if alike.d_head != plan.d_head and not (alike.head_numbers or plan.head_numbers):
+            raise Misfit(
+                f"{alike.query} has shape {tuple(shapes[alike.query])} and {plan.query} {tuple(shapes[plan.query])},"
+                f" and the config gives both {plan.heads} heads of one width; heads may have been pruned, and the"
+                f" config does not say which (pruned_heads)."
+            )
+
+
+def _require_matrix(name: str, shapes: Mapping[str, Size]) -> None:
+    """Refuse a query or key weight that is not there, or is no matrix."""
+    if name not in shapes:
+        raise CheckpointError(
+            f"{name} is missing beside other weights of this attention; the save left it out, or the layer takes its"
+            f" keys from elsewhere, which no entry tells."
+        )
+    if not all(shapes[name]):
+        raise CheckpointError(
+            f"{name} is empty, of shape {tuple(shapes[name])}: DeepSpeed ZeRO-3 leaves such weights in a model that is"
+            f" saved without gathering them, and pruning of all heads does so, too; make whole weights by"
+            f" zero_to_fp32.py, which DeepSpeed leaves in its folder."
+        )
+    if len(shapes[name]) != 2:
+        raise Misfit(
+            f"{name} has shape {tuple(shapes[name])} and not two dimensions; quantised or packed weights of an unknown"
+            f" format cannot be scored: open the original checkpoint."
+        )
+
+
+def _layout(entry: Attention, shape: Size) -> Layout:
+    """Where q and k lie in a tensor of that shape: stored (out, in), as by nanoGPT, what transformers stores (in, out)
+    is three times as high as wide."""
+    is_turned = entry.layout == LAYOUTS["conv1d_blocks"] and shape[0] == 3 * shape[1]
+    return LAYOUTS["blocks"] if is_turned else entry.layout
+
+
+def _heads_left(stack: Stack, at: Module, heads: int) -> tuple[int, ...]:
+    """The numbers of the heads that ``pruned_heads`` of a config leaves in a layer."""
+    pruned = stack.config.get("pruned_heads", dict[Any, list[int]]) or {}
+    layer = at.numbers[0] if len(at.numbers) == 1 else at.place
+    gone = set(pruned.get(f"{layer}", pruned.get(layer, [])))
+    if not gone <= set(range(heads)):
+        raise CheckpointError(
+            f"pruned_heads of the config names head {max(gone)} of layer {layer}, which had {heads} heads; mend it."
+        )
+    return tuple(head for head in range(heads) if head not in gone)
+
+
+def _those_there(query: str, outputs: int, width: int, left: tuple[int, ...], heads: int) -> tuple[int, ...]:
+    """The heads in a weight of that height: those that pruning has left, or all where it did not touch the weight."""
+    if outputs == heads * width:
+        return tuple(range(heads))
+    if outputs != len(left) * width:
+        raise _mismatch(
+            query, f"has {outputs} outputs, where pruned_heads of the config leaves {len(left)} heads of {width} in all"
+        )
+    return left
+
+
+def _kv_heads_of_fused(entry: Attention, named: int | None, blocks: int, heads: int) -> int:
+    """Key heads of a fused weight of that many blocks: as the config says, else one for each query head.
+
+    Where the type has one for all query heads or not by other words of the config, the height tells which.
+    """
+    if not entry.one_kv_head:
+        return named or heads
+    return next((number for number in (1, named or heads) if blocks == heads + 2 * number), heads)
+
+
+def _value_and_output(
+    entry: Attention, layout: Layout, modules: tuple[str, str], shapes: Mapping[str, Size], widths: tuple[int, int]
+) -> tuple[str, str]:
+    """The weights beside query and key, by the names of these; "" unless both are there and nothing between."""
+    separate = re.sub("key|k(?=_|$)", lambda k: "value" if k[0] == "key" else "v", entry.key)
+    named, (module, keys) = entry.key if layout.rows else separate, modules
+    value, beside = entry.tensor(keys, named), module.rpartition(".")[0]
+    outputs = (entry.tensor(beside if name[:3] == "../" else module, name.removeprefix("../")) for name in OUTPUTS)
+    output = next((name for name in outputs if name in shapes), "")
+    between = layout.gated or any(entry.tensor(module, name) in shapes for name in BETWEEN)
+    side = 1 - layout.transposed  # of the output map, along which its heads stand
+    fits = value in shapes and (layout.rows or shapes[value][0] == widths[0])
+    square = fits and output and shapes[output][side] == widths[1] and shapes[output][1 - side] == shapes[value][side]
+    return (value, output) if entry.linear and square and not between else ("", "")
+
+
+def _of_layer(stack: Stack, key: str, at: Module) -> int | None:
+    """A count that a config gives for all layers, in a list by the module's first number, or for single layers."""
+    if not key:
+        return None
+    layer = at.numbers[0] if at.numbers else 0
+    single = stack.config.get("per_layer_config", dict[Any, dict[str, Any]]) or {}
+    changes = single.get(f"{layer}", single.get(layer)) or {}
+    other = stack.config.get("attention_other_setting", dict[str, Any]) or {}  # of one kind of layers, as of Step 3.5
+    kinds = stack.config.get("layer_types", list[Any] | None) or []
+    if other and layer < len(kinds) and kinds[layer] == other.get("attention_type"):
+        changes = other | changes
+    if key in changes:
+        return value_of(changes, key, Count)
+    count, model_type = stack.config.get(f"{key}_per_layer", Counts), stack.config.model_type
+    if count is not None:
+        return _of_list(f"{key}_per_layer", count, layer)
+    count = stack.config.get(key, Count | Counts)
+    if not isinstance(count, list):
+        return count
+    # layers differ in stages, as of Swin, in pruned decoders with grouped keys, and in types that are registered
+    if isinstance(default_sizes().get(model_type, {}).get(key), int) and not stack.entry.kv_heads:
+        raise CheckpointError(
+            f"{key} is {f'{count}'[:80]} in the config, and {model_type} models have one number for all layers; mend it"
+            f" or fetch the checkpoint again."
+        )
+    return _of_list(key, count, layer)
+
+
+def _of_list(key: str, counts: list[int], layer: int) -> int:
+    if not (layer < len(counts) and counts[layer]):
+        raise Misfit(f"{key} in the config has no number for layer {layer}, which has an attention; mend the config.")
+    return counts[layer]
+
+
+def _divide(tensor: str, size: int, count: int, what: str) -> int:
+    if size % count:
+        raise _mismatch(tensor, f"has {size} rows or columns, which {count} ({what}) does not divide")
+    return size // count
+
+
+def _mismatch(tensor: str, what: str) -> Misfit:
+    return Misfit(
+        f"{tensor} {what}; config and weights do not fit: one was changed or comes from another checkpoint, or heads"
+        f" were pruned without a word in the config."
+    )

@@ -1,0 +1,189 @@
+"""The attention stacks of a model, those of the models inside it included, and how the names of their weights look."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from msgspec import Meta, structs
+from torch import Size
+
+from attngeo.checkpoints.architectures.entry import Attention, Entry, Refused, Tower
+from attngeo.errors import CheckpointError
+from attngeo.inputs import checked
+
+Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+Layers = Annotated[int, Meta(ge=0, le=1_000_000)]  # 0 where a tower is absent, or heads where a layer has no attention
+Counts = Annotated[list[Layers], Meta(min_length=1, max_length=1000)]  # by stage, or by layer
+Name = Annotated[str, Meta(max_length=200)]
+
+
+class Misfit(CheckpointError):
+    """Names or shapes of tensors are not those of the model that the config tells."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """An attention entry, the config that speaks of it, and where its modules are, or are not: in towers beside it."""
+
+    entry: Attention
+    config: "Config"
+    within: tuple[str, ...]
+    beside: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Config:
+    """The values of a configuration or of one inside it, its model_type, and whether it is one inside another."""
+
+    values: Mapping[str, Any]
+    model_type: str
+    nested: bool
+
+    def get(self, key: str, kind: Any = Count) -> Any:
+        """A value of a kind, or None; where a nested config says nothing, that of its model_type by default.
+
+        A key such as "encoder.num_layers" is that of a config in this one, unless there is one of that name.
+        """
+        values, (*inside, name) = self.values, key.split(".") if key not in self.values else [key]
+        for inner in inside:
+            values = value_of(values, inner, dict[str, Any]) or {}
+        if name in values or not (self.nested or inside):
+            return value_of(values, name, kind)
+        return default_sizes().get(self.model_type, {}).get(key)
+
+    def of(self, entry: Attention) -> "Config":
+        """The config that speaks of an entry: this one, or the one inside it that has the entry's number of heads."""
+        if entry.heads in self.values or "." not in entry.heads:
+            return self
+        *inside, _ = entry.heads.split(".")
+        values: Mapping[str, Any] = self.values
+        for key in inside:
+            values = value_of(values, key, dict[str, Any]) or {}
+        return Config(values, value_of(values, "model_type", Name) or "", nested=True)
+
+    def sees_later_tokens(self, entry: Attention) -> bool:
+        """Whether the configuration makes this decoder attend in both directions."""
+        if entry.follows_is_causal and not self.values.get("is_causal", True):
+            return True
+        if not entry.both_ways_if or (self.nested and not entry.both_ways_within):
+            return False
+        return self.values.get(entry.both_ways_if) in (True, "all")
+
+
+def value_of(config: Mapping, key: str, kind: Any) -> Any:
+    """A value of a config if it is of a kind; None where there is none.
+
+    Raises:
+        CheckpointError: it is of another kind.
+    """
+    return checked(
+        config.get(key),
+        kind | None,
+        lambda why: CheckpointError(
+            f"{key} is {f'{config[key]!r}'[:80]} in the config: {why}; mend it or fetch the checkpoint again."
+        ),
+    )
+
+
+@cache
+def default_sizes() -> dict[str, dict[str, Any]]:
+    """Heads and layers by model_type, for what nested configs leave out."""
+    groups = yaml.safe_load(Path(__file__).with_name("defaults.yml").read_text(encoding="utf-8"))
+    return {model_type: group["sizes"] for group in groups for model_type in group["model_types"]}
+
+
+def top_config(config: Mapping) -> Config:
+    """The configuration of a whole model."""
+    return Config(config, value_of(config, "model_type", Name) or "", nested=False)
+
+
+def stacks_of(
+    architectures: Mapping[str, Entry],
+    config: Config,
+    within: tuple[str, ...] = (),
+    around: tuple[str, ...] = (),
+    beside: tuple[str, ...] = (),
+) -> Iterator[Stack]:
+    """A model's attention stacks, those of the models inside it included; ``around`` are the types it is inside of."""
+    name = config.model_type
+    if not name:
+        raise CheckpointError("the config names no model_type; add the one that transformers uses, or name it (--as).")
+    if name not in architectures:
+        read = [known for known, entry in architectures.items() if not isinstance(entry, Refused)]
+        near = ", ".join(get_close_matches(name, read, 3, 0.7))
+        raise CheckpointError(
+            f"model_type {name!r} is not among the {len(read)} that can be read"
+            f"{f' (near: {near})' if near else ''}; where it differs from one of them by"
+            f" name alone, read it as that (--as), else attngeo.register_architecture or --register adds"
+            f" it."
+        )
+    if name in around:
+        raise CheckpointError(f"the config makes a {name} model a part of itself; fetch the checkpoint again.")
+    entries = architectures[name]
+    if isinstance(entries, Refused):
+        raise CheckpointError(f"{name} models have no W_qk to score: {entries.reason}")
+    towers = tuple(entry.within for entry in entries if isinstance(entry, Tower) and entry.within)
+    for entry in entries:
+        if isinstance(entry, Attention):
+            yield Stack(entry, config, within, (*beside, *towers))
+            continue
+        values = config.get(entry.config, dict[str, Any])
+        nested = values is not None
+        values = values if nested else config.values
+        model_type = entry.model_type or value_of(values, "model_type", Name) or ""
+        inner = (*within, *([entry.within] if entry.within else []))
+        others = beside if entry.within else (*beside, *towers)
+        yield from stacks_of(architectures, Config(values, model_type, nested), inner, (*around, name), others)
+
+
+def as_named(stack: Stack, shapes: Mapping[str, Size]) -> Stack:
+    """The stack with the names of files, or with those of models in memory if only they are there."""
+    if modules_of(stack, shapes):  # names of memory may be those of several parts of a complete model
+        return stack
+    in_memory = renamed(stack)
+    return in_memory if modules_of(in_memory, shapes) else stack
+
+
+def renamed(stack: Stack) -> Stack:
+    """The stack with the names of models in memory, where those differ from the names of files."""
+    if stack.entry.in_memory is None:
+        return stack
+    module, query, key = stack.entry.in_memory
+    layout = stack.entry.layout if query == key else "separate"
+    return replace(stack, entry=structs.replace(stack.entry, module=module, query=query, key=key, layout=layout))
+
+
+def modules_of(stack: Stack, shapes: Mapping[str, Size]) -> list[tuple[tuple[int, ...], str]]:
+    """The numbers and the name of each module with this stack's query tensor, in order."""
+    entry = stack.entry
+    matches = [match for match in map(name_pattern(stack, entry.query).fullmatch, shapes) if match]
+    prefixes = sorted({match[1] for match in matches})
+    if len(prefixes) > 1:
+        raise CheckpointError(
+            f"{entry.module} stands in the files under several prefixes ({', '.join(p or 'none' for p in prefixes)});"
+            f" save the part to be scored as a model of its own."
+        )
+    return sorted((tuple(map(int, match.groups()[2:])), (match[1] + match[2]).rstrip(".")) for match in matches)
+
+
+def name_pattern(stack: Stack, weight: str) -> re.Pattern:
+    """What the name of a stack's query or key weight is like: prefix, module, and the numbers in it."""
+    numbered = re.escape(stack.entry.module).replace(r"\{\}", r"(0|[1-9]\d{0,8})")
+    ending = stack.entry.tensor("m" if numbered else "", weight).removeprefix("m" if numbered else "")
+    return any_prefix(stack, f"({numbered}){re.escape(ending)}")
+
+
+def any_prefix(stack: Stack, name: str) -> re.Pattern:
+    """A name within the stack's tower, after whatever prefix: the first group."""
+    within, beside = (
+        ["|".join(map(re.escape, component.split("|"))) for component in components]
+        for components in (stack.within, stack.beside)
+    )
+    prefix = "".join(rf"(?!(?:.*\.)?(?:{component})\.)" for component in beside) + r"(?:.*\.)?"
+    prefix += "".join(rf"(?:{component})\.(?:.*\.)?" for component in within)
+    return re.compile(f"({prefix}){name}")
