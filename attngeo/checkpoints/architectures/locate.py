@@ -12,7 +12,7 @@ from typing import Annotated
 from msgspec import Meta, structs
 from torch import Size
 
-from attngeo.checkpoints.architectures.entry import NORMS, Entry, Part, Positions, Tower
+from attngeo.checkpoints.architectures.entry import NORMS, Entry, Part, Positions, Refused, Tower
 from attngeo.checkpoints.architectures.heads import Module, plan_layer, require_one_width
 from attngeo.checkpoints.architectures.keys import beside, unfollowed_keys, unknown_keys
 from attngeo.checkpoints.architectures.plans import LayerPlan
@@ -108,7 +108,8 @@ def unfollowed(architectures: Mapping[str, Entry], config: Mapping) -> list[str]
             named += unknown_keys(values, [model_type])
         if stack.entry.both_ways_within or not stack.config.nested:
             named += unfollowed_keys(stack.entry, values, model_type)
-    for entry in architectures[top.model_type]:
+    entries = architectures[top.model_type]
+    for entry in () if isinstance(entries, Refused) else entries:
         if isinstance(entry, Tower):
             named += unfollowed_keys(entry, config, top.model_type)
     kinds = {stack.entry.positions.kind for stack in stacks if stack.entry.positions}
