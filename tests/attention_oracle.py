@@ -35,7 +35,10 @@ EPSILON = 0.05  # by which the epsilon of a normalisation moves mean squares; a 
 # parameters that add to the logits, zeroed like biases; a logit_scale of 0 is a factor exp(0)
 ADDED = """relative rel_pos rel_embeddings rel_attn emb_rel position_bias distance_embedding pe_k bias_u bias_v rpb
 logit_scale linear_pos""".split()
-QK_NORMS = ("q_norm", "k_norm", "q_layernorm", "k_layernorm", "query_layernorm", "key_layernorm", "qk_norm")
+QK_NORMS = (
+    *("q_norm", "k_norm", "q_layernorm", "k_layernorm", "query_layernorm", "key_layernorm", "qk_norm"),
+    *("q_layer_norm", "k_layer_norm"),
+)
 # model_types whose entries name no normalisation though one stands before their queries, or behind what is before them
 UNFOLDED = "chameleon glpn lxmert molmo2 muse_glimmer_assistant pvt pvt_v2 segformer".split()
 

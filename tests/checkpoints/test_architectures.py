@@ -89,7 +89,8 @@ def test_every_model_type_of_transformers_is_known_or_left_out_for_a_reason():
     assert set(left_out) | (set(ARCHITECTURES) & set(CONFIG_MAPPING)) == set(CONFIG_MAPPING)
     page = (Path(__file__).parents[2] / "book" / "use" / "score.md").read_text()
     refused = sum(isinstance(entry, Refused) for entry in ARCHITECTURES.values())
-    assert f"About {10 * round((len(ARCHITECTURES) - refused) / 10)} model types of `transformers` are known by name" in page
+    tens = round((len(ARCHITECTURES) - refused) / 10)
+    assert f"About {10 * tens} model types of `transformers` are known by name" in page
 
 
 @pytest.mark.parametrize("name", [name for name, entry in ARCHITECTURES.items() if isinstance(entry, Refused)])
