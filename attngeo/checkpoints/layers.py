@@ -224,18 +224,18 @@ class Checkpoint:
         lines: list[str] = []
         twice = [n for w in weights for _, n in self._files[w].sources(w) if n in self._several]
         if twice:
-            first, more = twice[0], f" and {len(twice) - 1} more tensors stand" if len(twice) > 1 else " stands"
+            first, more = twice[0], f" and {len(twice) - 1} more tensors are" if len(twice) > 1 else " is"
             lines.append(
-                f"{first}{more} in several files ({', '.join(self._several[first])}): the last file was read, as"
-                " transformers does"
+                f"{first}{more} in several files ({', '.join(self._several[first])}). The last file was read, as"
+                " transformers does."
             )
         if beside := [name for w in weights if not self.adapter for name in companions(w, self._files)]:
             more = f" and {len(beside) - 1} more" if len(beside) > 1 else ""
-            lines.append(f"tensors of unknown use stand beside the weights that were read: {beside[0]}{more}")
+            lines.append(f"Beside the weights that were read, there are tensors of unknown use: {beside[0]}{more}.")
         if any(is_opened(plan.module) for plan in self.plans):
             lines.append(
-                "the layers of this decoder attend in both directions: its tensors stand in a denoise_model, as those"
-                " of DiffuGPT and DiffuLLaMA, whose code opens the causal mask"
+                "The layers of this decoder are labelled as attending in both directions, because its tensors are in a"
+                " denoise_model, as those of DiffuGPT and DiffuLLaMA, whose code opens the causal mask."
             )
         sharing = [plan for plan in self.plans if plan.keys_of is not None]
         for part, maker in dict.fromkeys((plan.part, plan.keys_of) for plan in sharing):
@@ -243,25 +243,26 @@ class Checkpoint:
             who = f"layers {', '.join(layers)} attend" if len(layers) > 1 else f"layer {layers[0]} attends"
             whose = "their" if len(layers) > 1 else "its"
             lines.append(
-                f"{part} {who} to the keys of layer {maker}: W_qk joins {whose} W_q and the W_k of layer {maker}"
+                f"In the {part}, {who} to the keys of layer {maker}, so W_qk joins {whose} W_q and the W_k of layer"
+                f" {maker}."
             )
         if (narrow := self._of_unstated_width()) is not None:
             lines.append(
-                f"heads of {narrow.part} layer {narrow.layer} have {narrow.d_head} coordinates, which is not the width"
-                " of the model over the number of heads, and no configuration key says so: if heads were pruned, the"
-                " scores of layers are right, and those of single heads are wrong"
+                f"The heads of {narrow.part} layer {narrow.layer} have {narrow.d_head} coordinates, which is not the"
+                " width of the model divided by the number of heads, and no configuration key says so. If heads were"
+                " pruned, the scores of layers are right and the scores of single heads are wrong."
             )
         if pruned := [f"{plan.part} layer {plan.layer}" for plan in self.plans if plan.head_numbers]:
             more = f" and {len(pruned) - 5} more" if len(pruned) > 5 else ""
             lines.append(
-                f"heads were pruned ({', '.join(pruned[:5])}{more}): those that are left keep their original numbers"
+                f"Heads were pruned ({', '.join(pruned[:5])}{more}). The remaining heads keep their original numbers."
             )
         made = {self._made[weight]: weight for weight in reversed(weights) if weight in self._made}
-        lines += [f"computed from its stored parts by {words}: {weight}" for words, weight in made.items()]
+        lines += [f"{weight} was computed from its stored parts by {words}." for words, weight in made.items()]
         if self._unfollowed and self.matrix == "qk":
             lines.append(
-                "keys of the configuration that attngeo does not follow, and that may change queries, keys or the mask:"
-                f" {', '.join(self._unfollowed)}"
+                "These keys of the configuration may change queries, keys or the mask, and attngeo does not follow"
+                f" them: {', '.join(self._unfollowed)}."
             )
         return lines
 

@@ -164,7 +164,7 @@ def test_a_tensor_in_two_files_is_read_as_transformers_does_and_said_so(tmp_path
     opened = open_checkpoint(tmp_path)
     assert torch.equal(opened[1].form.wq.mT.flatten(0, 1), theirs)
     said = " ".join(attngeo("score", tmp_path)[1].split())
-    assert f"{tensor} stands in several files ({', '.join(files)}): the last file was read" in said
+    assert f"{tensor} is in several files ({', '.join(files)}). The last file was read" in said
     assert not open_model(model).remarks
 
 
@@ -184,7 +184,8 @@ def test_a_tensor_of_unknown_use_beside_a_weight_is_named(tmp_path):
     beside = {f"layers.{layer}.self_attn.q_proj.rms_norm.gain": torch.ones(32) for layer in range(2)}
     save_file(model.state_dict() | beside, tmp_path / "model.safetensors")
     said = (
-        "tensors of unknown use stand beside the weights that were read: layers.0.self_attn.q_proj.rms_norm.gain and 1"
+        "Beside the weights that were read, there are tensors of unknown use:"
+        " layers.0.self_attn.q_proj.rms_norm.gain and 1"
     )
     assert any(line.startswith(said) for line in open_checkpoint(tmp_path).remarks)
 

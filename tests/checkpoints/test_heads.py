@@ -57,7 +57,7 @@ def test_heads_that_are_left_are_those_of_before_with_their_numbers(pruned, attn
     said = attngeo("score", folder, "--layer", "0", "--head", "3", "--format", "csv")[1]
     assert len(said.splitlines()) == 2 and ",0,3," in said
     table = " ".join(attngeo("score", folder)[1].split())
-    assert "layer 0): those that are left keep their original numbers" in table
+    assert "layer 0). The remaining heads keep their original numbers." in table
 
 
 def test_the_figure_of_a_head_is_found_by_its_number(pruned, attngeo, tmp_path):
@@ -119,7 +119,9 @@ def test_keys_that_nothing_reads_are_not_scored(tmp_path, attngeo):
         form = BilinearForm.from_linear(query.q_proj.weight, key.k_proj.weight, layer.form.d_head)
         assert torch.equal(layer.form.wq, form.wq) and torch.equal(layer.form.wk, form.wk), kind
     said = " ".join(attngeo("score", tmp_path)[1].split())
-    assert "decoder layer 2 attends to the keys of layer 0: W_qk joins its W_q and the W_k of layer 0" in said
+    assert (
+        "In the decoder, layer 2 attends to the keys of layer 0, so W_qk joins its W_q and the W_k of layer 0" in said
+    )
     assert open_model(model).remarks == opened.remarks
 
 
@@ -166,4 +168,4 @@ def test_heads_narrower_than_their_type_has_them_are_called_so(tmp_path):
 
     edit_tensors(tmp_path / "model.safetensors", prune_all)
     (said,) = open_checkpoint(tmp_path).remarks
-    assert "heads of encoder layer 0 have 4 coordinates" in said and "if heads were pruned" in said
+    assert "heads of encoder layer 0 have 4 coordinates" in said and "If heads were pruned" in said
