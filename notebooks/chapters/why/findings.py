@@ -325,7 +325,18 @@ def agreement_told(experiment: Planned, found: Agreement | None) -> str:
     if found.outcome == MET and max(without.values()) < SYMMETRIC:
         scores = " and ".join(f"{number(s, 2)} with {ARMS[arm]}" for arm, s in without.items())
         told += NOT_ENOUGH.format(scores=scores)
-    return told
+    return told + highest_told(found)
+
+
+def highest_told(found: Agreement) -> str:
+    """At which step the mean correlation of each type of positional encoding is highest, which no plan judges."""
+    means = found.rows.groupby(["arm", "step"])["heads"].mean()
+    peaks = {arm: (int(means[arm].idxmax()), means[arm].max()) for arm in ARMS}
+    parts = [f"{number(value, 2)} at step {step:,} with {ARMS[arm]}" for arm, (step, value) in peaks.items()]
+    return (
+        f" Over the whole training, the highest mean correlation is {', '.join(parts[:-1])}, and {parts[-1]}. The plan"
+        f" does not judge these later steps."
+    )
 
 
 def agreement_table(found: Agreement) -> pd.DataFrame:

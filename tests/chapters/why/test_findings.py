@@ -77,6 +77,7 @@ def test_every_outcome_of_the_correlation_has_its_sentence(levels, outcome):
     found = findings.agreement(experiment, rows)
     assert found.outcome == outcome and findings.coefficients(experiment, found).outcome == outcome
     words = findings.agreement_told(experiment, found)
+    assert "highest mean correlation is" in words
     assert words.startswith(findings.AGREEMENT_TOLD[outcome])
     assert list(findings.agreement_table(found)) == ["positional encoding", "step 0", "step 50"]
 
