@@ -116,11 +116,11 @@ def _file(page: Path, address: str) -> Path:
 
 
 def _style(path: Path) -> str:
-    """A style sheet that contains the sheets that it imports, its images, and the icon font that chapters use."""
+    """A style sheet that contains the sheets that it imports, its images, and the fonts of the book and of the icons that chapters use."""
 
     def inside(url: re.Match) -> str:
         target = _file(path, url[2])
-        used = target.name in ICON_FONTS or target.suffix == ".png"
+        used = target.name in ICON_FONTS or target.parent.name == "fonts" or target.suffix == ".png"
         return f"url({_data(target)})" if used else "url(data:,)"
 
     text = URL.sub(inside, path.read_text("utf-8"))

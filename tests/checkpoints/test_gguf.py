@@ -75,7 +75,7 @@ def test_positions_are_those_that_tensors_and_metadata_tell(written, architectur
     path, model = written(architecture, **given)
     opened = open_checkpoint(path)
     said = " ".join(attngeo("score", path)[1].split())
-    assert ("its layers taken for those of decoders" in said) == ("called" in given)
+    assert ("its layers are labelled as those of decoders" in said) == ("called" in given)
     assert {plan.positions.kind for plan in opened.plans} == {kind}
     if kind == "learned":
         assert torch.equal(opened.position_rows(opened.plans[0]), model.wpe.weight.double())

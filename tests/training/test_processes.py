@@ -64,7 +64,7 @@ def test_weights_are_not_shared(text, tmp_path, monkeypatch):
 WAITING = """
 import sys
 from attngeo.cli import main
-    from attngeo.experiments.commands import train as command
+from attngeo.experiments.commands import train as command
 from attngeo.experiments.training import train as training
 
 arguments_for_devices = training.trainer_arguments
