@@ -116,7 +116,7 @@ def _file(page: Path, address: str) -> Path:
 
 
 def _style(path: Path) -> str:
-    """A style sheet that contains the sheets that it imports, its images, and the fonts of the book and of its icons."""
+    """A style sheet with the sheets that it imports, its images, and the fonts of the book and of its icons."""
 
     def inside(url: re.Match) -> str:
         target = _file(path, url[2])
