@@ -20,10 +20,9 @@
 # **The score, as the paper defines it, cannot decide this question.** The score contains a threshold $\gamma$, for
 # which the paper gives no value. With $\gamma$ = {glue:text}`low`, GPT-2 scores {glue:text}`gpt2-low`, which the paper would read as
 # dominance of rows. With $\gamma$ = {glue:text}`high`, the same GPT-2 scores {glue:text}`gpt2-high`, which the paper would read as
-# dominance of columns. In a matrix
-# with one long column, the score can even say that rows dominate {glue:md}`proven:myst`. The theorem that predicts long columns does
-# not follow from its assumptions {glue:md}`proven:myst`, and whether decoders have longer columns than encoders remains open
-# {glue:md}`not-shown:myst`.
+# dominance of columns. Even if a single column of a matrix is much longer than all others, the score can be positive, as if
+# rows dominated {glue:md}`proven:myst`. The theorem that predicts long columns does not follow from its assumptions
+# {glue:md}`proven:myst`, and whether decoders have longer columns than encoders remains open {glue:md}`not-shown:myst`.
 #
 # {glue:md}`at-the-threshold:myst`
 
@@ -98,13 +97,14 @@ by_threshold(gamma)
 # and {glue:text}`gpt2-released-high`).
 #
 # :::{admonition} How sure is this
-# - *The wrong sign*: we prove that a single long column leads to the wrong sign in large matrices. Simulations with
+# - *The wrong sign*: we prove that the score of a large matrix with a single long column has the wrong sign. Simulations with
 #   {glue:text}`n-strong` rows agree with the limit that we derive.
-# - *Trained models*: we chose to compare $\gamma = 1$ with $\gamma = 3$ after we had seen the scores at all thresholds. Everybody can
-#   repeat the comparison with other thresholds, because the norms are recorded in `data/norms`.
+# - *Trained models*: we chose to compare $\gamma = 1$ with $\gamma = 3$ after we had seen the scores at all thresholds.
+#   Readers can repeat the comparison with other thresholds, because the norms are recorded in `data/norms`.
 # - *Encoders and decoders*: we read the weights of only {glue:text}`n-encoder-families` families of encoders and
-#   {glue:text}`n-decoder-families` families of decoders, and fewer than half of these families of encoders are language models. The authors'
-#   own numbers cover more models, but follow a formula that the paper does not state.
+#   {glue:text}`n-decoder-families` families of decoders, and fewer than half of these families of encoders are language
+#   models. The scores that the authors released cover more models, but were computed with a formula that the paper does not
+#   state.
 # - *The theorem*: we prove that its conclusion does not follow from its assumptions. Long columns may still arise for another reason.
 # :::
 #
@@ -136,9 +136,8 @@ table(
 # The same effects are at work in GPT-2. At $\gamma = 1$, {glue:text}`rows-over` rows but only {glue:text}`columns-over` columns of
 # its median layer count as long, because the longest columns raise the threshold of all columns.
 #
-# A larger threshold is no remedy, because it makes the scores of random matrices vary more. {glue:md}`random-here:myst`
-# {glue:md}`random-high:myst` The following check shows under which condition the sign is
-# correct.
+# A larger threshold does not solve this problem, because the scores of random matrices vary more at larger thresholds.
+# {glue:md}`random-here:myst` {glue:md}`random-high:myst` The following check shows under which condition the sign is correct.
 
 
 # %%
@@ -181,8 +180,8 @@ def sizes_near(first: int, gamma: float) -> tuple[int, ...]:
 def when_the_sign_holds(gamma: float) -> str:
     """The condition that the sign needs, with its numbers at a threshold."""
     over, norms = rows_behind_one_column(gamma)
-    return rf"""The sign is correct if the norms of the long columns add up to more than the norms of the rows that count as long by
-        chance. At $\gamma = {gamma:g}$, up to {100 * over:.2g} % of the rows count as long by chance. If one column outgrows all
+    return rf"""The sign of the score is correct if the sum of the norms of the long columns is larger than the sum of the norms of the
+        rows that count as long by chance. At $\gamma = {gamma:g}$, up to {100 * over:.2g} % of the rows count as long by chance. If one column outgrows all
         others, the score tends to $(a\sqrt n - 1)/(a\sqrt n + 1)$ with $a = {norms:.2g}$ for large $n$. This limit is positive for
         matrices with at least {first_positive_limit(gamma):,} rows."""
 
@@ -241,9 +240,10 @@ show(the_threshold_decides())
 # ## Decoders are the more directional models only in the authors' scores of language models
 #
 # The paper states that decoders have the more negative scores. In the scores that the authors released for language models, this is
-# the case in {glue:text}`released-share` of the pairs of an encoder and a decoder ([survey](pretrained_survey_details.py)). As far as we
-# could check, these scores follow neither the paper's definition nor the formula of the authors' code, but a third formula with the
-# logarithms of the norms ([printed scores](printed_scores_details.py#directionality-table-s3-follows-another-formula)).
+# the case in {glue:text}`released-share` of the pairs of an encoder and a decoder ([survey](pretrained_survey_details.py)). As
+# far as we could check, these scores were computed neither with the paper's definition nor with the formula of the authors'
+# code, but with a third formula, which uses the logarithms of the norms ([printed
+# scores](printed_scores_details.py#directionality-table-s3-follows-another-formula)).
 #
 # {glue:md}`separated:myst` {glue:md}`at-other-thresholds:myst` {numref}`tab-separation-by-formula` compares the three formulas.
 
@@ -267,28 +267,31 @@ table(
 # and we checked both of them.
 #
 # **First step: most tokens serve as context more often than they are predicted.** In *the dog met my old cat*, the first word helps to
-# predict five words, and no word helps to predict the first word. Early tokens do serve as context more often. The reason is the
-# position of these tokens in the sequences on which the model is trained. Correlations between tokens play no role. If the sequences are cut from
-# a text at random positions, every token is context as often as it is predicted. Over the whole vocabulary, both counts have the same
-# sum, so some tokens gain only what others lose ([details](context_and_prediction_details.py)).
+# predict five words, and no word helps to predict the first word. Early tokens do serve as context more often, but only
+# because of their positions in the sequences on which the model is trained. Correlations between tokens play no role. If the
+# sequences are cut from a text at random positions, every token is context as often as it is predicted. Both counts have the
+# same sum over the vocabulary. If some tokens are context more often than they are predicted, other tokens must therefore be
+# predicted more often than they are context ([details](context_and_prediction_details.py)).
 #
 # **Second step: tokens that serve as context make columns long.** This does not follow. In every matrix, the
 # squared norms of the columns have the same sum as the squared norms of the rows, so no token can favour the columns as a whole. If no token repeats and the coefficients of all pairs are drawn independently from
-# one distribution, rows and columns of the update even have the same distribution. If tokens repeat, either side can have the
-# larger norms, depending on how heavy the tails of the embeddings are ([details](column_dominance_details.py)).
+# one distribution, rows and columns of the update even have the same distribution. If tokens repeat, either the rows or the
+# columns can have the larger norms, depending on how heavy the tails of the embeddings are
+# ([details](column_dominance_details.py)).
 #
 # Columns do become long under other conditions, which the paper does not state. One condition is that the embeddings of the
 # context lie closer to the coordinate axes than the embeddings of the predicted tokens. Another
 # condition is a causal softmax together with embeddings that lie along the coordinate axes. The first positions of a sequence then
-# contribute most to the columns. Of these two conditions, only the causal softmax distinguishes decoders from encoders. Whether the
-# causal softmax produced the long columns of trained decoders is open.
+# contribute most to the columns. Of these two conditions, only the causal softmax is specific to decoders. We do not know
+# whether the causal softmax caused the long columns of trained decoders.
 #
 # ## Which printed scores can be compared with yours
 #
 # Tables S2 and S3 of the paper list the scores of pretrained models. You can compare the symmetry scores of Table S2 with your own
-# scores as they are printed. You can compare the directionality scores of Table S3 only with scores from the formula with logarithms. Before you
-# compare, look up the row: of the {glue:text}`n-rows` rows of Table S2, {glue:text}`n-distinct` show a distinct trained language model
-# whose weights were extracted correctly ([every row](printed_scores_details.py#table-s2-every-row)).
+# scores as they are printed. The directionality scores of Table S3 can only be compared with scores that are computed with the
+# same formula, which uses the logarithms of the norms. Before you compare, look up the row: of the {glue:text}`n-rows` rows of
+# Table S2, {glue:text}`n-distinct` show a distinct trained language model whose weights were extracted correctly ([every
+# row](printed_scores_details.py#table-s2-every-row)).
 
 # %% tags=["remove-cell"]
 low, high = gpt_2(LOW), gpt_2(HIGH)

@@ -30,16 +30,16 @@ def read_as(d: float) -> str:
 def at_the_threshold(gamma: float) -> str:
     """What the score says of GPT-2 at the threshold of the page."""
     d = score_of("GPT-2", "decoder", gamma)
-    return f"""At the threshold of this page, $\\gamma = {gamma:g}$, the score of GPT-2 is {as_score(d)}, which means that
-        {read_as(d)} in the reading of the paper."""
+    return f"""At the threshold of this page, $\\gamma = {gamma:g}$, the score of GPT-2 is {as_score(d)}, which the paper would
+        interpret to mean that {read_as(d)}."""
 
 
 def range_of_random(gamma: float, width: int = BAND) -> str:
     """The range of d that 95 % of random layers have."""
     half = min(1.0, laws_of_shape(width, width, gamma)["directionality"].half_width)
     if half > ANY:
-        return f"""At $\\gamma = {gamma:g}$, a random layer of width {width} can have almost any score between $-1$ and 1,
-            because hardly any row or column exceeds the threshold by chance."""
+        return f"""At $\\gamma = {gamma:g}$, almost any score between $-1$ and 1 can occur in random layers of width {width},
+            because very few rows and columns of a random layer exceed the threshold."""
     return f"""At $\\gamma = {gamma:g}$, 95 % of random layers of width {width} have scores between {as_score(-half)} and
         {as_score(half)}."""
 
@@ -111,7 +111,7 @@ def separation_table(gamma: float) -> pd.DataFrame:
 def separated(gamma: float) -> str:
     """Whether encoders and decoders differ by the paper's definition on the weights that we read."""
     found = share(gamma)
-    begin = f"On the weights that we read, with the paper's definition and $\\gamma = {gamma:g}$,"
+    begin = f"In the models whose weights we read, by the paper's definition with $\\gamma = {gamma:g}$,"
     counted = f"""The encoder has the higher score in {as_percent(found.value)} of the pairs of an encoder family and a decoder
         family (95 % confidence interval: {as_percent(found.low)} to {as_percent(found.high)})."""
     if found.side > 0:
@@ -119,7 +119,7 @@ def separated(gamma: float) -> str:
     if found.side < 0:
         return f"""{begin} decoders have higher scores than encoders, which is the opposite of what the paper states.
             {counted}"""
-    return f"{begin} the scores of encoders and decoders do not differ significantly. {counted}"
+    return f"{begin} encoders and decoders do not differ significantly in directionality. {counted}"
 
 
 def separated_at_other_thresholds() -> str:
