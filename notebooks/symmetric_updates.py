@@ -23,8 +23,8 @@
 #   {glue:md}`proven:myst`
 # - A training step does not move $\Wqk$ along this gradient, because training changes $W_q$ and $W_k$ rather than their product.
 #   {glue:md}`proven:myst`
-# - Theorem 2.4 is correct if the two tokens of a pair help equally to predict each other. {glue:md}`proven:myst`
-#   The paper assumes that they do. {glue:md}`correlation:myst` {glue:text}`in-short` {glue:md}`assumption:myst`
+# - Theorem 2.4 is correct if the two tokens of a pair contribute equally to predicting each other. {glue:md}`proven:myst` The
+#   paper assumes that they do. {glue:md}`correlation:myst` {glue:text}`in-short` {glue:md}`assumption:myst`
 # - Theorem 2.3 does not follow from its premises. {glue:md}`proven:myst`
 
 # %% tags=["parameters", "remove-input"]
@@ -80,34 +80,36 @@ glue("minus-half", pair_score(agreement(1.0, -0.5), 0.0), ".2f")
 argument_figure(met, chosen, alignment(*BERT))
 
 # %% [markdown]
-# We computed the exact gradients of {glue:text}`models` small, untrained Transformers with the {glue:text}`objective` objective, and
-# compared them with what the argument needs. In {numref}`fig-argument`, an argument from the objective to symmetric updates needs all
-# four bars to reach 1. The gradient has the stated form, and equal help does make an update symmetric. The two steps between them
-# are not met at random weights.
+# We computed the exact gradients of {glue:text}`models` small, untrained Transformers with the {glue:text}`objective` objective,
+# and compared them with what the argument needs. In {numref}`fig-argument`, an argument from the objective to symmetric updates
+# needs all four bars to reach 1. Two of these steps are met. The gradient has the form that the paper states, and an update is
+# symmetric if the two tokens of each pair contribute equally to predicting each other. The other two steps are not met at random
+# weights, because a training step does not follow the gradient, and because the two tokens of a pair do not contribute equally.
 #
 # :::{admonition} How sure is this
 # - The statements about the form of the gradient, the training step and the two theorems are proven, with one exception: for the angle
 #   between the training step and the gradient, we assume Gaussian weights that are independent of the gradient. Trained weights are
 #   not.
-# - We measured the correlation in one-layer models with random weights, which read random tokens. This measurement says nothing about
-#   models that are being trained, so it does not refute Theorem 2.4.
-# - On the query side, Theorem 2.4 uses the embedding of the predicted token. In masked training, the position that predicts holds the
-#   embedding of the mask instead ({prf:ref}`prop-s1-15-mask`). We have not closed this gap.
-# - These small models have no position embeddings. For pairs of *positions* instead of tokens, [a theorem of
-#   ours](positions_theory.py) gives conditions under which the help is equal at the start of training.
+# - We measured the correlation in one-layer models with random weights, which read random tokens. This measurement does not apply
+#   to models that are being trained, so it does not refute Theorem 2.4.
+# - On the query side, Theorem 2.4 uses the embedding of the predicted token. In masked training, the position that predicts holds
+#   the embedding of the mask instead ({prf:ref}`prop-s1-15-mask`). We have no proof for this case.
+# - These small models have no position embeddings. For pairs of *positions* instead of tokens, [we prove a
+#   theorem](positions_theory.py) with conditions under which both positions of a pair contribute equally at the start of
+#   training.
 # :::
 #
 # ## The gradient is a sum over pairs of tokens
 #
-# Let $x_i$ be the vector that a layer receives at position $i$. If position $i$ attends to position $j$, this pair of tokens adds the
-# matrix $\beta_{ij}\, x_i x_j^\top$ to the gradient of $\Wqk$. The number $\beta_{ij}$ says how much the loss would change if position
-# $i$ paid more attention to token $j$. We call $\beta_{ij}$ the *help* of token $j$ for token $i$. This sum over pairs is Proposition
-# 2.2 of the paper.
+# Let $x_i$ be the vector that a layer receives at position $i$. If position $i$ attends to position $j$, this pair of tokens adds
+# the matrix $\beta_{ij}\, x_i x_j^\top$ to the gradient of $\Wqk$. The coefficient $\beta_{ij}$ describes how much the loss would
+# change if position $i$ paid more attention to token $j$. We call $\beta_{ij}$ the *help* of token $j$ for token $i$. This sum
+# over pairs is Proposition 2.2 of the paper.
 #
-# The paper derives the coefficients $\beta_{ij}$ without the softmax. With the softmax, the sum still has the same form, but token
-# $j$ counts in proportion to the attention that it receives, and its help is measured against the average help of all tokens to which
-# $i$ attends. [The details page on the gradient](implicit_gradient.py) has the corrected proposition ({prf:ref}`prop-2-2`) with its
-# proof.
+# The paper derives the coefficients $\beta_{ij}$ without the softmax. With the softmax, the sum still has the same form, but the
+# coefficients change in two ways. The coefficient of token $j$ is proportional to the attention that token $j$ receives, and the
+# help of token $j$ is measured relative to the average help of all tokens to which position $i$ attends. [The details page on the
+# gradient](implicit_gradient.py) contains the corrected proposition ({prf:ref}`prop-2-2`) with its proof.
 #
 # ## A training step does not follow the gradient
 #
@@ -121,30 +123,31 @@ argument_figure(met, chosen, alignment(*BERT))
 # and not by a multiple of $G$, as the paper concludes. Since the heads of a model are much narrower than its embeddings, the
 # matrices $\Wq \Wq\T$ and $\Wk \Wk\T$ have a low rank and remove a large part of the gradient. In our untrained models with
 # {glue:text}`heads`, the cosine between the training step and the gradient is {glue:text}`step` on average. For a head of
-# BERT-base with random weights it would be {glue:text}`bert` ([proof and
+# BERT-base with random weights, the cosine would be {glue:text}`bert` ([proof and
 # check](implicit_gradient.py#the-step-on-both-factors-drops-part-of-the-gradient)).
 #
 # ## Updates are symmetric if two tokens help each other equally
 #
-# A masked language model meets each pair of words in both orders. In *the dog met my old cat*, the word *dog* is predicted with the
-# help of *cat*, and *cat* is predicted with the help of *dog*. Together the two orders add
+# A masked language model meets each pair of words in both orders. In *the dog met my old cat*, the word *dog* is predicted with
+# the help of *cat*, and *cat* is predicted with the help of *dog*. Both orders together add the following matrix to the gradient:
 # $\beta_{ij}\, x_i x_j^\top + \beta_{ji}\, x_j x_i^\top$. If $\beta_{ij} = \beta_{ji}$, this matrix is symmetric. If
 # $\beta_{ij} = -\beta_{ji}$, it is skew-symmetric. Theorem 2.4 of the paper is about the first case ({prf:ref}`thm-s1-14`).
 #
-# The two coefficients need not be exactly equal. If *dog* helps *cat* twice as much as *cat* helps *dog*, and the embeddings are
-# orthogonal, the sum still has a symmetry score of {glue:text}`half`. If the help has opposite signs, however, the score is
-# {glue:text}`minus-half`. We prove that the symmetry score of a whole update is the correlation of $\beta_{ij}$ with $\beta_{ji}$,
-# if the embeddings are orthonormal ({prf:ref}`prop-s1-14-update`). The theorem therefore depends on this correlation. To see it at
-# work, open {numref}`fig-painter`, choose the objective *bidirectional* with equal coefficients, and add up the pairs of the sentence
-# above one by one. The sum ends with $s = 1$.
+# The two coefficients need not be exactly equal. Suppose that the embeddings are orthogonal, and that *dog* contributes twice as
+# much to predicting *cat* as *cat* contributes to predicting *dog*. The sum then still has a symmetry score of {glue:text}`half`.
+# If the two contributions have opposite signs, however, the symmetry score is {glue:text}`minus-half`. We prove that the symmetry
+# score of a whole update is the correlation of $\beta_{ij}$ with $\beta_{ji}$, if the embeddings are orthonormal
+# ({prf:ref}`prop-s1-14-update`). The theorem therefore depends on this correlation. To see how symmetric updates add up, open
+# {numref}`fig-painter`, choose the objective *bidirectional* with equal coefficients, and add up the pairs of the sentence above
+# one by one. The sum ends with $s = 1$.
 #
 # ## In untrained models, two tokens do not help each other equally
 #
 # The paper does not derive the correlation. Section S1.4.5 assumes that "predicting one token from the other gives similar
-# predictions". In an untrained model, there is no reason for this. The coefficient $\beta_{ij}$ depends on the error at position $i$
-# and on the value of token $j$, whereas $\beta_{ji}$ depends on the error at position $j$ and on the value of token $i$. A random value
-# matrix does not relate the two. In the following check, we measure the correlation for both objectives under which a pair occurs in
-# both orders.
+# predictions". In an untrained model, there is no reason for such a correlation. The coefficient $\beta_{ij}$ depends on the
+# error at position $i$ and on the value of token $j$, whereas $\beta_{ji}$ depends on the error at position $j$ and on the value
+# of token $i$. A random value matrix does not relate these two coefficients. In the following check, we measure the correlation
+# for both objectives under which a pair occurs in both orders.
 
 # %%
 ASSUMED = """"[W]e assume that predicting the $i$-th token from the $j$-th token is correlated to predicting the $j$-th token
@@ -178,10 +181,10 @@ def agreement_at_random_weights(d=32, n_tokens=32, n_models=30, seed=0):
 show(agreement_at_random_weights(d, n_tokens, n_models, seed), unfolded=True)
 
 # %% [markdown]
-# A gradient can also be symmetric for other reasons. All masked positions share one embedding, for example, and this alone gives masked
-# training a positive symmetry score at random weights ([Other causes of
-# symmetry](symmetric_updates_details.py#gradients-can-be-symmetric-for-other-reasons)). A symmetric update is therefore no evidence
-# that two tokens help each other equally.
+# A gradient can also be symmetric for other reasons. For example, all masked positions share one embedding, and this fact alone
+# gives the gradients of masked training a positive symmetry score at random weights ([Other causes of
+# symmetry](symmetric_updates_details.py#gradients-can-be-symmetric-for-other-reasons)). A symmetric update is therefore no
+# evidence that two tokens help each other equally.
 #
 # ## During training
 #
@@ -190,10 +193,12 @@ show(agreement_at_random_weights(d, n_tokens, n_models, seed), unfolded=True)
 #
 # ## Decoders meet both orders of a pair, too
 #
-# The paper contrasts encoders with decoders, for which every pair of tokens occurs in one order only. This contrast holds within a
-# single sequence. Over a corpus, *dog* precedes *cat* in some texts and follows *cat* in others, so both orders occur in the training
-# of a decoder as well. The remaining difference between encoders and decoders is due to positions, and to the fact that a decoder
-# predicts the *next* token ([Over a corpus](symmetric_updates_details.py#over-a-corpus-tokens-lose-the-contrast-of-the-two-objectives-and-positions-keep-it)).
+# In the paper, encoders and decoders differ because every pair of tokens occurs in both orders in the training of an encoder, but
+# in only one order in the training of a decoder. This contrast is correct for a single sequence. Over a corpus, *dog* precedes
+# *cat* in some texts and follows *cat* in others, so both orders occur in the training of a decoder as well. Two differences
+# between encoders and decoders remain. One difference concerns pairs of positions, which a decoder meets in only one order. The
+# other difference is that a decoder always predicts the *next* token ([Over a
+# corpus](symmetric_updates_details.py#over-a-corpus-tokens-lose-the-contrast-of-the-two-objectives-and-positions-keep-it)).
 #
 # ## Theorem 2.3: the dominance of columns does not follow
 #
@@ -201,8 +206,8 @@ show(agreement_at_random_weights(d, n_tokens, n_models, seed), unfolded=True)
 # tokens serve as context more often than they are predicted. The conclusion does not follow. If all tokens of a sequence are
 # different and the coefficients are independent and identically distributed, rows and columns have the same distribution of norms
 # ({prf:ref}`prop-s1-12-law`). In trained decoders, columns may still dominate for reasons that the theorem does not capture. [The
-# details page on column dominance](column_dominance_details.py) gives conditions under which columns do dominate, and [the page on
-# directionality](directionality.py) covers what was measured.
+# details page on column dominance](column_dominance_details.py) gives conditions under which columns do dominate, and [the page
+# on directionality](directionality.py) describes the measurements.
 #
 # ## What it means for you
 #
@@ -210,8 +215,8 @@ show(agreement_at_random_weights(d, n_tokens, n_models, seed), unfolded=True)
 #   located](positions.py).
 # - Do not predict the movement of $\Wqk$ from its gradient. To see how $\Wqk$ changes, record it during training with
 #   `attngeo train --picture-every`.
-# - If your own argument uses symmetric updates, measure the correlation of $\beta_{ij}$ with $\beta_{ji}$ in your model. Symmetric
-#   updates also never remove the skew-symmetric part of the initial matrix. They can only outgrow this part
-#   ({prf:ref}`prop-2-4-frozen`).
+# - If you want to explain a symmetric matrix by symmetric updates, first measure the correlation of $\beta_{ij}$ with
+#   $\beta_{ji}$ in your model. Also keep in mind that symmetric updates never remove the skew-symmetric part of the initial
+#   matrix. The symmetric part can only grow larger than this skew-symmetric part ({prf:ref}`prop-2-4-frozen`).
 #
 # Next: [Does symmetry matter?](constraints.py)

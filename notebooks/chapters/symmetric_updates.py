@@ -21,7 +21,11 @@ from attngeo.plot.style import DECODER, ENCODER, NEUTRAL, CaptionedFigure, house
 from attngeo.plot.typeset import typeset
 
 EXPERIMENT = "why_agreement"
-ARMS = {"table": "with learned position embeddings", "rotary": "with rotary positions", "none": "without positions"}
+ARMS = {
+    "table": "with learned position embeddings",
+    "rotary": "with rotary position embeddings",
+    "none": "without positions",
+}
 EARLY, ENOUGH = 50, 0.5  # the step and the bound of the plan
 GRADIENT = "The gradient is a sum over pairs of tokens"
 STEP = "A training step follows the gradient"
@@ -122,8 +126,8 @@ def argument_figure(met: dict[str, pd.Series], objective: Objective, bert: float
     panel.invert_yaxis()
     panel.grid(False, axis="y")
     words = "; ".join(f"{name}: {number(v.mean(), 2)}" for name, v in met.items())
-    caption = f"""The steps of an argument from the {objective} objective to symmetric updates, in untrained models. A bar is the mean over {len(met[STEP])} models, and a line shows their standard deviation. The argument needs a value of
-    1 in each step. The triangle marks a head of BERT-base with random weights. The first two bars show
+    caption = f"""The steps of an argument from the {objective} objective to symmetric updates, in untrained models. Each bar shows the mean over {len(met[STEP])} models, and each line shows the standard deviation. The argument requires a value
+    of 1 in each step. The triangle shows the cosine for a head of BERT-base with random weights. The first two bars show
     cosines with the exact gradient of $W_{{qk}}$. The third bar shows the correlation of $\\beta_{{ij}}$ with
     $\\beta_{{ji}}$. The fourth bar shows the symmetry score of a sum over pairs with $\\beta_{{ij}} = \\beta_{{ji}}$."""
     alt = f"""Four horizontal bars, one for each step of the argument, where 1 is needed. {words}. A mark shows {bert:.2f} for
@@ -150,8 +154,8 @@ def told_correlation(objective: Objective, found: pd.Series) -> str:
         )
     value = f"{typeset(f'{found.mean():.3f}')} ± {found.sem():.3f}"
     if abs(found.mean()) < 0.1 + 2 * found.sem():
-        return f"In small untrained models they do not: the correlation of $\\beta_{{ij}}$ with $\\beta_{{ji}}$ is {value}."
-    return f"In small untrained models the correlation of $\\beta_{{ij}}$ with $\\beta_{{ji}}$ is {value}."
+        return f"In small untrained models, this assumption is not met: the correlation of $\\beta_{{ij}}$ with $\\beta_{{ji}}$ is {value}."
+    return f"In small untrained models, the correlation of $\\beta_{{ij}}$ with $\\beta_{{ji}}$ is {value}."
 
 
 # What was measured in training
@@ -193,7 +197,7 @@ def told_in_training(outcome: Outcome, early: dict[str, Estimate], recorded: int
     if outcome is Outcome.OPEN:
         return (
             f"We have planned {planned} training runs of small encoders in which we measure this correlation: with learned"
-            f" position embeddings, with rotary positions and without positions. So far, {recorded} of these runs are"
+            f" position embeddings, with rotary position embeddings and without positions. So far, {recorded} of these runs are"
             " recorded. Our plan allows no conclusion before all runs are complete."
         )
     values = [f"{with_interval(early[arm], as_score)} {words}" for arm, words in ARMS.items()]
