@@ -85,9 +85,9 @@ seen = places.places_table()
 # %% tags=["remove-input"]
 Markdown(
     f"**{crossing.sentences(chosen)}** {strength('in small models')}{places.in_short(seen)}\n\n"
-    "What could positional encoding have to do with it? A model with learned position embeddings compares positions inside"
-    " $W_{qk}$. An encoder sees both sides of a hidden token, and we can prove for one layer at the start of training, under"
-    f" conditions, that it then learns to compare positions symmetrically. {strength('proven')} Whether this is the reason in"
+    "How could the positional encoding affect symmetry? A model with learned position embeddings stores its comparison of"
+    " positions in $W_{qk}$. An encoder sees both sides of a hidden token. For one layer at the start of training, we prove"
+    f" that an encoder then learns to compare positions symmetrically, under certain conditions. {strength('proven')} Whether this is the reason in"
     f" trained models is open. {findings.counted(tested)} {strength('not shown')}"
 )
 
@@ -100,11 +100,12 @@ crossing.lines({crossing.READ[name][1]: every[name] for name in list(shown)[:3]}
 #
 # The models of the first panel have {glue:text}`layers` layers of width {glue:text}`width`. Encoders fill in hidden tokens, and
 # decoders predict the next token. We trained every model once with *learned position embeddings*, which means that a learned
-# vector for each position is added to the embedding of the token, and once with *rotary positions*, which rotate queries and keys by
-# an angle that grows with the position. All other settings are equal. We planned {glue:text}`experiments` experiments of this kind,
-# with new seeds, with word pieces in place of characters, and in the shape of the paper's four-layer model
-# ({numref}`tab-why-crossing`). The plans ask whether encoders lose their symmetry with rotary positions. The details page
-# [Types of positional encoding](positions.py) has every plan, and two further types of positional encoding.
+# vector for each position is added to the embedding of the token, and once with *rotary position embeddings* (RoPE), which rotate
+# queries and keys by an angle that grows with the position. All other settings are equal. We planned {glue:text}`experiments`
+# experiments of this kind. Some of them repeat the first experiment with new seeds, some train models on subword tokens instead
+# of characters, and one uses the dimensions of the paper's four-layer model ({numref}`tab-why-crossing`). With each plan, we
+# tested whether encoders lose their symmetry if they have rotary position embeddings. The details page [Types of positional
+# encoding](positions.py) describes every plan, and compares two further types of positional encoding.
 
 # %% tags=["remove-input"]
 Markdown(told.outcomes(positions.all_recorded()))
@@ -114,25 +115,27 @@ table(
     pd.DataFrame([crossing.row(judgement) for judgement in every.values()]),
     name="tab-why-crossing",
     caption="Symmetry of encoders minus symmetry of decoders after training, with 95 % intervals over seeds (Student). A positive "
-    "number means that encoders are more symmetric, as the paper predicts. The plans judge another difference: that between encoders "
-    "with learned position embeddings and encoders with rotary positions.",
+    "number means that encoders are more symmetric, as the paper predicts. The outcome of each plan depends on another difference, "
+    "namely between encoders with learned position embeddings and encoders with rotary position embeddings.",
     folded="Encoders minus decoders in every experiment",
 )
 
 # %% [markdown]
 # ## What position embeddings have to do with it
 #
-# Attention scores token $j$ for token $i$ by $x_i^\top W_{qk}\, x_j$. With learned position embeddings, $x_i$ is the embedding of the
-# token plus the embedding $p_i$ of its position. The score then contains $p_i^\top W_{qk}\, p_j$, which says how much position $i$
-# looks for position $j$, whatever the tokens are. A model that attends to neighbouring positions must store this preference in
-# $W_{qk}$. An encoder attends to neighbours on both sides, so position $i$ looks for position $j$ about as much as $j$ looks for
-# $i$, and this part of $W_{qk}$ is symmetric. In the encoders of our first experiment, the symmetry score is {glue:text}`inside` in
-# the directions of the position embeddings and {glue:text}`outside` outside these directions. A decoder can attend to the left only,
-# and has no such reason to be symmetric.
+# Attention scores token $j$ for token $i$ by $x_i^\top W_{qk}\, x_j$. With learned position embeddings, $x_i$ is the embedding of
+# the token plus the embedding $p_i$ of its position. The score then contains the term $p_i^\top W_{qk}\, p_j$. This term is the
+# part of the score that depends only on the two positions $i$ and $j$ and not on the tokens at these positions. A model that
+# attends to neighbouring positions must store this preference in $W_{qk}$. An encoder attends to neighbours on both sides, so
+# position $i$ attends to position $j$ about as strongly as position $j$ attends to position $i$. Therefore this part of $W_{qk}$
+# is symmetric. In the encoders of our first experiment, the symmetry score is {glue:text}`inside` in the directions of the
+# position embeddings and {glue:text}`outside` outside these directions. A decoder attends only to the left, so it has no such
+# reason to become symmetric.
 #
-# With rotary positions, attention scores two tokens by $x_i^\top W_q R_{j-i} W_k^\top x_j$, where the rotation $R_{j-i}$ depends on
-# the offset $j - i$. The preference for neighbours can then come from the rotation, and $W_{qk} = W_q W_k^\top$ need not contain it.
-# This would explain why encoders lose their symmetry. It does not explain why decoders gain symmetry with rotary positions.
+# With rotary position embeddings, attention scores two tokens by $x_i^\top W_q R_{j-i} W_k^\top x_j$, where the rotation
+# $R_{j-i}$ depends on the offset $j - i$. The preference for neighbours can then come from the rotation, so
+# $W_{qk} = W_q W_k^\top$ need not contain this preference. This would explain why encoders lose their symmetry with rotary
+# position embeddings, but not why decoders gain symmetry.
 #
 # ## What we can prove
 
@@ -142,40 +145,45 @@ Markdown(
 {strength("proven")}
 
 - **A window on both sides teaches a symmetric comparison of positions.** At the start of masked training, the update of this part of
-  $W_{{qk}}$ is symmetric, except for a term from the two ends of the sequence, if what the model reads out of a token does not depend
-  on the side on which the token stands. The first step of masked training teaches a read-out of this kind for every text,
-  if the output weights are tied to the token embeddings ([theorem and conditions](positions_theory.py)).
+  $W_{{qk}}$ is symmetric, except for a term from the two ends of the sequence, if a token contributes to the prediction in the same way
+  whether the token is to the left or to the right of the predicted position. If the output weights are tied to the token
+  embeddings, the first step of masked training on any text teaches the model to use tokens in this way
+  ([theorem and conditions](positions_theory.py)).
 - **Slow waves hardly tell left from right.** Learned position embeddings have sinusoid-like components {{cite}}`yamamoto2023`,
   and in an encoder that keeps positions apart from content, these components turned out to be slow {{cite}}`lequeu2026`. On a slow
-  wave, even a head that looks to one side only is nearly symmetric, because the wave
-  hardly changes over the few places that the head looks ahead ({{numref}}`fig-why-turned`, {{prf:ref}}`thm-slow-waves`).
-- **Both sides of a token tell equally much about it.** In every stationary text, the tokens to the left of a token carry exactly as
+  wave, even a head that attends to one side only is nearly symmetric, because the wave
+  hardly changes over the few positions that the head looks ahead ({{numref}}`fig-why-turned`, {{prf:ref}}`thm-slow-waves`).
+- **Both sides of a token are equally informative.** In every stationary text, the tokens to the left of a token carry exactly as
   much information about it as equally many tokens to its right ({{prf:ref}}`thm-both-sides`). The text itself therefore gives an
   encoder no reason to prefer one side.
-- **Who asks must also answer.** In masked training, the position that is predicted holds the mask, and the positions that help to
-  predict it hold tokens. In the first layer, a pair of tokens then has no mirror image, even if both positions of the pair help each
-  other equally. Only position embeddings occur on both sides of a pair ({{prf:ref}}`thm-who-asks`)."""
+- **The same embeddings must occur as queries and as keys.** In masked training, the predicted position contains the mask token,
+  whereas the positions that are used to predict it contain ordinary tokens. In the first layer, the embedding of the mask is
+  always on the query side of a pair, and the embedding of an ordinary token is always on the key side. Token embeddings
+  therefore do not make the update symmetric, even if both positions of a pair contribute equally to predicting each other. Only
+  position embeddings occur both as queries and as keys ({{prf:ref}}`thm-who-asks`)."""
 )
 
 # %% tags=["remove-input"]
 figures.turned_waves(2, (32, 8))
 
 # %% [markdown]
-# The theorems are about one layer at the start of training, about waves, or about texts. They do not say what happens in trained
-# models with several layers, so we tested what they predict there.
+# The theorems are about one layer at the start of training, about waves, or about texts. They do not apply to trained models with
+# several layers, so we tested their predictions in such models.
 #
 # ## What we tested, and what came out
 #
-# We wrote a plan for every experiment before its first run. A plan names the quantity that decides, the outcome that would refute our
-# explanation, and the seeds. {numref}`tab-why-findings` begins with the results that speak against our explanations.
+# We wrote a plan for every experiment before its first run. In each plan, we fixed the quantity that we would measure, the
+# outcome that would refute our explanation, and the seeds. {numref}`tab-why-findings` begins with the results that speak against
+# our explanations.
 
 # %% tags=["remove-input"]
 table(
     findings.findings_table(tested),
     name="tab-why-findings",
-    caption="The planned experiments on the reason, in small models that read single characters. All differences are means over seeds "
-    "with 95 % intervals (Student). A *lead* is the explanation that a plan tests. The *two stages* are the explanation that a model "
-    "first learns an even read-out and that $W_{qk}$ becomes symmetric afterwards.",
+    caption="The planned experiments on the reason, in small character-level models. All differences are means over seeds "
+    "with 95 % intervals (Student). A *lead* is the explanation that is tested in an experiment. The *two stages* are the explanation "
+    "that a model first learns to use the tokens on both sides in the same way (an *even* read-out), and that $W_{qk}$ becomes "
+    "symmetric afterwards.",
 )
 
 # %% tags=["remove-cell"]
@@ -187,12 +195,13 @@ assert at_equal_loss.low > 0
 glue("equal-loss", as_score(at_equal_loss.value))
 
 # %% [markdown]
-# Two facts limit what this table shows. First, the encoders that predict from another place and most encoders with frozen waves hardly
-# learned: their held-out loss stayed above {glue:text}`plateau` nats, the level of a model that knows little more than how frequent
-# each character is. The plans of these two experiments have no rule for this case. We therefore take neither result as evidence for or
-# against the explanation. The same is true of the models that first learned from one side. Second, encoders with random characters in
-# place of the mask end at a higher loss, so they might only be at an earlier stage of training. At equal loss, however, the difference
-# in symmetry remains ({glue:text}`equal-loss` on average). Our plan did not ask for a comparison at equal loss.
+# Two facts limit what this table shows. First, the encoders that predict a masked character from another position and most
+# encoders with frozen position embeddings hardly learned. Their held-out loss stayed above {glue:text}`plateau` nats, the level
+# of a model that knows little more than how frequent each character is. We had not planned how to judge the two experiments in
+# this case. We therefore take neither result as evidence for or against the explanation. The models that first learned from one
+# side also hardly learned, so we do not count their result as evidence either. Second, encoders with random characters in place
+# of the mask have a higher loss at the end of training, so they might only be at an earlier stage of training. At equal loss,
+# however, the difference in symmetry remains ({glue:text}`equal-loss` on average). The comparison at equal loss was not planned.
 #
 # A details page describes [each of the planned experiments](why_plans.py), with its figures and checks.
 
@@ -218,33 +227,38 @@ glue("rank-decoders", number(released.decoders.rank, 3))
 glue("rank-encoders", number(released.encoders.rank, 2))
 
 # %% [markdown]
-# ## Do the heads of a layer point the same way?
+# ## Do the heads of a layer have the same direction?
 #
-# A layer has several heads, and its $W_{qk}$ is the sum of their matrices. If one head looks to the left and another looks to the
-# right, their skew-symmetric parts cancel, and the sum is more symmetric than either head. If all heads point the same way, for example
-# from a token to the token before it, their skew-symmetric parts add up. Two numbers measure this. $c_N$ is the squared norm of the sum of
-# the skew-symmetric parts of the heads, divided by the sum of their squared norms, and $c_S$ is the same number for the symmetric
-# parts. Both numbers are 1 in expectation for random weights ({prf:ref}`prop-head-directions`).
+# A layer has several heads, and its $W_{qk}$ is the sum of their matrices. If one head attends to the left and another head
+# attends to the right, their skew-symmetric parts cancel, so the sum is more symmetric than either head. If all heads have the
+# same direction, for example from a token to the token before it, their skew-symmetric parts add up. Two numbers measure this.
+# $c_N$ is the squared norm of the sum of the skew-symmetric parts of the heads, divided by the sum of their squared norms, and
+# $c_S$ is the same number for the symmetric parts. Both numbers are 1 in expectation for random weights
+# ({prf:ref}`prop-head-directions`).
 #
-# In our encoders, the symmetric parts of the heads add up with learned position embeddings ($c_S$ = {glue:text}`symmetric-table`) and
-# with rotary positions ($c_S$ = {glue:text}`symmetric-rotary`). The skew-symmetric parts add up with rotary positions only
-# ($c_N$ = {glue:text}`skew-rotary`, against {glue:text}`skew-table` with learned position embeddings). No plan judges these four
-# numbers.
+# In our encoders, the symmetric parts of the heads add up both with learned position embeddings ($c_S$ =
+# {glue:text}`symmetric-table`) and with rotary position embeddings ($c_S$ = {glue:text}`symmetric-rotary`). The skew-symmetric
+# parts add up only with rotary position embeddings ($c_N$ = {glue:text}`skew-rotary`, compared with {glue:text}`skew-table` for
+# learned position embeddings). We had not planned to compare these four numbers.
 #
-# In released models we compared every layer with an exact null model: transpose each head, or do not, by the toss of a coin. This
-# changes which way the heads point and nothing else. The *rank* of a layer among all tosses is low if its heads point the same way.
+# For released models, we compared every layer with an exact null model, in which the matrix of each head is transposed with
+# probability 1/2. Transposing a head reverses its direction and changes nothing else. The *rank* of a layer, between 0 and 1, is
+# the position of its symmetry score among the scores for all possible choices of transposed heads. A low rank means that the
+# heads of the layer agree on a direction.
 
 # %% tags=["remove-input"]
 figures.ranks_of_families(released, why.names_of_families(recorded_coherence()))
 
 # %% tags=["remove-input"]
 Markdown(
-    "In every family of decoders, the heads of a layer agree on who asks and who answers. This is a form of directionality that does"
-    f" not depend on the choice of a basis. {strength('measured, unexplained')} We had expected that the heads of encoders point to the"
-    " left or to the right as if by coins. This expectation is refuted. The heads of encoders agree less than those of decoders, but"
-    f" more than they would by coins (p = {released.encoders.p:.5f} for encoders). The test uses the same weights as the observation that"
-    " led to it, so its result is not a prediction. Other authors have split the scores of single heads into a symmetric and a"
-    " skew-symmetric part before {cite}`jamil2026`. We add how these parts sum over the heads of a layer."
+    "In every family of decoders, the heads of a layer agree on the direction of attention. This agreement"
+    " is a form of directionality that does not depend on the choice of a basis."
+    f" {strength('measured, unexplained')} We had expected that the directions of the heads of an encoder are independent of each"
+    " other, as in the null model. This expectation is refuted. The heads of encoders agree less than the heads of decoders, but more"
+    f" than expected by chance (p = {released.encoders.p:.5f} for encoders). We tested this on the same weights on which we had first"
+    " noticed it, so the result does not confirm a prediction. Other authors have already split the scores of single heads into a"
+    " symmetric and a skew-symmetric part {cite}`jamil2026`. Our contribution is to measure how these parts add up over the heads of"
+    " a layer."
 )
 
 # %% tags=["remove-cell"]
@@ -258,11 +272,12 @@ glue("smollm-s", number(smollm[of_weights], 2))
 # %% [markdown]
 # ## The strongest objection: with rotary positions, the symmetry score misses part of attention
 #
-# With rotary positions, $W_{qk}$ is not the matrix by which attention scores two positions, because the rotation stands between
-# $W_q$ and $W_k$. So a low $s$ does not say that an encoder with rotary positions treats left and right differently. We therefore also
-# measured the scores themselves: the mean score that position $i$ gives to position $j$, over many texts, with rotations and biases.
-# SmolLM2, a decoder with rotary positions, has a median $s$ of only {glue:text}`smollm-s`, but the symmetry of its mean
-# scores between positions is {glue:text}`smollm-places`. In MiniLM, an encoder with learned position embeddings, it is
+# With rotary position embeddings, attention does not score two positions with $W_{qk}$ alone, because a rotation is applied
+# between $W_q$ and $W_k$. A low $s$ therefore does not mean that an encoder with rotary position embeddings treats left and right
+# differently. For this reason we also measured the attention scores themselves, that is, the mean score that position $i$ gives
+# to position $j$ over many texts, with rotations and biases included. SmolLM2, a decoder with rotary position embeddings, has a
+# median $s$ of only {glue:text}`smollm-s`, but the symmetry of its mean scores between positions is {glue:text}`smollm-places`.
+# In MiniLM, an encoder with learned position embeddings, the symmetry of the mean scores between positions is
 # {glue:text}`minilm-places`.
 
 # %% tags=["remove-input"]
@@ -279,8 +294,8 @@ Markdown(places.told_of_ours(seen))
 
 # %% [markdown]
 # {cite:t}`chen2023` describe locality and symmetry as two common properties of positional encodings in BERT-style models. Their
-# paper is about positional encodings and not about $W_{qk}$. Our finding is about the place where a model stores its
-# comparison of positions, and not about whether the model has one.
+# paper is about positional encodings and not about $W_{qk}$. We do not ask whether a model compares positions, but whether this
+# comparison is stored in $W_{qk}$.
 
 # %% tags=["remove-cell"]
 rows = positions.splits()
@@ -292,19 +307,25 @@ glue("undated", spelled(len(set(positions.UNDATED) & every.keys())))
 
 # %% [markdown]
 # :::{admonition} How sure is this?
-# - **Our models are small.** They have four layers, and most of them read single characters. With word pieces, encoders with
-#   learned position embeddings become symmetric as well, but the decoders with rotary positions are hardly more symmetric than the
-#   encoders ({numref}`tab-why-crossing`). We do not know whether large models behave in the same way.
-# - **We did not plan to compare encoders with decoders under rotary positions.** The plans ask what encoders lose. We noticed the
-#   reversal afterwards. It is larger than the variation between seeds in {glue:text}`reversed` experiments with characters.
-# - **Rotary positions may change more than symmetry.** Encoders with rotary positions reach a lower loss, for example. At equal loss
-#   they still have a lower symmetry score ({numref}`tab-positions-equal-loss`).
-# - **Positions are not the whole reason.** In BERT, the part of $W_{qk}$ outside the directions of its position embeddings has scores
-#   between {glue:text}`bert-outside` ([In trained models](positions.py#in-trained-models)).
-# - **The plans came first, the ideas did not.** We had looked at exploratory runs before we wrote the plans, and each plan names them.
-#   For {glue:text}`undated` of the experiments in {numref}`tab-why-crossing`, a reader cannot check that the plan came before the runs,
-#   because the early history of the repository was lost. Each experiment on the reason has at most {glue:text}`seeds-why` seeds per
-#   setting.
+# - **Our models are small.** They have four layers, and most of them are character-level models. Encoders that are trained on
+#   subword tokens with learned position embeddings become symmetric as well. With rotary position embeddings, however, decoders
+#   that are trained on subword tokens are hardly more symmetric than the corresponding encoders ({numref}`tab-why-crossing`). We
+#   do not know whether large models behave in the same way.
+# - **We did not plan to compare encoders with decoders under rotary position embeddings.** Our plans concern the symmetry that
+#   encoders lose. We noticed only afterwards that decoders are more symmetric than encoders under rotary position embeddings.
+#   This difference between decoders and encoders is larger than the variation between seeds in {glue:text}`reversed` experiments
+#   with character-level models.
+# - **Other effects of rotary position embeddings may contribute to the lower symmetry.** For example, encoders with rotary
+#   position embeddings reach a lower loss than encoders with learned position embeddings. When we compare the two types of
+#   encoders at equal loss, encoders with rotary position embeddings still have a lower symmetry score
+#   ({numref}`tab-positions-equal-loss`).
+# - **Positions are not the whole reason.** Even if we remove the directions of the position embeddings from the $W_{qk}$ of BERT,
+#   the remaining matrix has symmetry scores between {glue:text}`bert-outside` ([In trained
+#   models](positions.py#in-trained-models)).
+# - **The plans came first, the ideas did not.** We had looked at exploratory runs before we wrote the plans, and each plan lists
+#   these runs. For {glue:text}`undated` of the experiments in {numref}`tab-why-crossing`, a reader cannot check that the plan
+#   came before the runs, because the early history of the repository was lost. Each experiment on the reason has at most
+#   {glue:text}`seeds-why` seeds per setting.
 # :::
 #
 # ## What it means for you
@@ -316,8 +337,8 @@ glue("undated", spelled(len(set(positions.UNDATED) & every.keys())))
 #
 # ## The check that this page turns on
 #
-# Which models are more symmetric, encoders or decoders? The code below takes the runs of every experiment with characters and computes
-# 95 % intervals over seeds.
+# Which models are more symmetric, encoders or decoders? For every experiment with character-level models, the code below computes
+# a 95 % confidence interval over seeds for the difference in symmetry between encoders and decoders.
 
 
 # %%

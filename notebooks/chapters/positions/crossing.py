@@ -10,14 +10,17 @@ from attngeo.experiments.runs.estimates import Estimate
 from attngeo.experiments.runs.numbers_in_words import as_score, joined_by_and, number, with_interval
 from chapters.positions import AGAIN, FIRST, Judged, Outcome, S
 
-# what the models of an experiment read, in a sentence and above a panel
+# the models of an experiment, in a sentence and above a panel
 READ = {
-    FIRST: ("single characters", "characters"),
-    AGAIN[0]: ("single characters (new seeds)", "characters, new seeds"),
-    AGAIN[1]: ("single characters (third set of seeds)", "characters, third time"),
-    "positions_mini": ("single characters and have the paper's four-layer shape", "the paper's 4-layer shape"),
-    "positions_pieces": ("word pieces and are trained briefly", "word pieces, short"),
-    "positions_pieces_longer": ("word pieces", "word pieces"),
+    FIRST: ("small character-level models", "characters"),
+    AGAIN[0]: ("small character-level models (new seeds)", "characters, new seeds"),
+    AGAIN[1]: ("small character-level models (third set of seeds)", "characters, third set of seeds"),
+    "positions_mini": (
+        "character-level models with the dimensions of the paper's four-layer model",
+        "the paper's 4-layer dimensions",
+    ),
+    "positions_pieces": ("small models that were trained briefly on subword tokens", "subword tokens, short"),
+    "positions_pieces_longer": ("small models that were trained on subword tokens", "subword tokens"),
 }
 SHOWN = (FIRST, "positions_mini", "positions_pieces_longer")  # in the first figure, besides the chosen one
 OF_CHARACTERS = (FIRST, *AGAIN, "positions_mini")
@@ -66,10 +69,11 @@ def lines(experiments: Mapping[str, Judged]) -> CaptionedFigure:
     seeds = sorted({len(judgement.arms["mlm-learned"]) for judgement in experiments.values()})
     caption = (
         "Symmetry of $W_{qk}$ after training (median over layers) with learned position embeddings and with rotary"
-        f" positions. A thin line is a seed ({joined_by_and([str(n) for n in seeds])} per panel), and a bold line is the"
-        f" mean. Means with learned and with rotary positions: {'; '.join(brief)}."
+        f" position embeddings. Each thin line shows a seed ({joined_by_and([str(n) for n in seeds])} per panel), and the"
+        " bold lines show the means. Means with learned and with rotary position embeddings:"
+        f" {'; '.join(brief)}."
     )
-    alt = f"Lines from learned to rotary positions. Encoders fall. Means, {'; '.join(brief)}."
+    alt = f"Lines from learned to rotary position embeddings, for encoders and decoders. Means: {'; '.join(brief)}."
     return CaptionedFigure(figure, "fig-why-crossing", caption, alt)
 
 
@@ -87,18 +91,20 @@ def change(before: float, after: float) -> str:
 
 
 def sentences(judgement: Judged) -> str:
-    """What replacing learned position embeddings by rotary positions does to both objectives, and which is ahead."""
+    """What replacing learned by rotary position embeddings does to both objectives, and which is ahead."""
     name = judgement.plan.name
     if judgement.outcome is Outcome.UNDECIDED:
         return (
-            f"In the experiment with models that read {READ[name][0]}, the encoders with learned position embeddings"
-            " did not learn, so this experiment cannot say what rotary positions change."
+            f"In the experiment with {READ[name][0]}, the encoders with learned position embeddings did not learn, so we"
+            " cannot tell from this experiment what rotary position embeddings change."
         )
     s = {arm: found.mean(S) for arm, found in judgement.arms.items()}
+    encoders = change(s["mlm-learned"], s["mlm-rotary"])
+    decoders = change(s["clm-learned"], s["clm-rotary"])
+    joint = "and" if encoders.split()[0] == decoders.split()[0] else "whereas"
     replaced = (
-        f"In small models that read {READ[name][0]}, we replaced learned position embeddings by rotary positions. The"
-        f" symmetry score $s$ of encoders {change(s['mlm-learned'], s['mlm-rotary'])}, and the score of decoders"
-        f" {change(s['clm-learned'], s['clm-rotary'])}."
+        f"In {READ[name][0]}, we replaced learned position embeddings by rotary position embeddings. The symmetry score"
+        f" $s$ of encoders {encoders}, {joint} the score of decoders {decoders}."
     )
     return (
         f"{replaced} {ahead(encoder_minus_decoder(judgement, 'learned'), encoder_minus_decoder(judgement, 'rotary'))}"
@@ -117,22 +123,25 @@ def ahead(learned: Estimate, rotary: Estimate) -> str:
     first, second = leader(learned), leader(rotary)
     if first and second and first != second:
         return (
-            f"So with learned position embeddings {first} are the more symmetric models, and with rotary positions"
-            f" {second} are."
+            f"So {first} are more symmetric than {second} with learned position embeddings, and less symmetric than"
+            f" {second} with rotary position embeddings."
         )
     if first and first == second:
-        return f"So {first} are the more symmetric models with both types of positional encoding."
+        return f"So {first} are the more symmetric models with both types of position embeddings."
     if first:
         return (
-            f"So {first} are the more symmetric models with learned position embeddings. With rotary positions, encoders"
-            " and decoders differ by less than the variation between seeds."
+            f"So {first} are the more symmetric models with learned position embeddings. With rotary position embeddings,"
+            " the difference between encoders and decoders does not exceed the variation between seeds."
         )
     if second:
         return (
-            f"So {second} are the more symmetric models with rotary positions. With learned position embeddings, encoders"
-            " and decoders differ by less than the variation between seeds."
+            f"So {second} are the more symmetric models with rotary position embeddings. With learned position embeddings,"
+            " the difference between encoders and decoders does not exceed the variation between seeds."
         )
-    return "With either type of positional encoding, encoders and decoders differ by less than the variation between seeds."
+    return (
+        "With either type of position embeddings, the difference between encoders and decoders does not exceed the"
+        " variation between seeds."
+    )
 
 
 def row(judgement: Judged) -> dict[str, str | int]:
@@ -140,9 +149,9 @@ def row(judgement: Judged) -> dict[str, str | int]:
     learned, rotary = (encoder_minus_decoder(judgement, kind) for kind in ("learned", "rotary"))
     undecided = judgement.outcome is Outcome.UNDECIDED
     return {
-        "models read": READ[judgement.plan.name][1],
+        "models": READ[judgement.plan.name][1],
         "seeds": len(judgement.arms["mlm-learned"]),
         "learned position embeddings": "the encoders did not learn" if undecided else with_interval(learned, as_score),
-        "rotary positions": with_interval(rotary, as_score),
+        "rotary position embeddings": with_interval(rotary, as_score),
         "outcome of the plan": judgement.outcome.value,
     }

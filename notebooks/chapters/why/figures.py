@@ -30,7 +30,7 @@ def turned_waves(offset: int, periods: tuple[int, int]) -> CaptionedFigure:
     for panel, period, name in zip(panels, periods, ("slow", "fast"), strict=False):
         panel.plot(x, np.cos(2 * np.pi * x / period), color=NEUTRAL, label="wave")
         panel.plot(
-            x, np.cos(2 * np.pi * (x + offset) / period), color=CROSS, linestyle="--", label=f"{offset} places on"
+            x, np.cos(2 * np.pi * (x + offset) / period), color=CROSS, linestyle="--", label=f"shifted by {offset}"
         )
         s = number(turned_score(period, offset), 2)
         panel.set(title=f"{name}: period {period}, $s$ = {s}", xlabel="position", ylim=(-1.2, 1.2))
@@ -47,12 +47,13 @@ def turned_waves(offset: int, periods: tuple[int, int]) -> CaptionedFigure:
     curve.minorticks_off()
     brief = joined_by_and(told)
     caption = (
-        f"What a head that looks {offset} places ahead does to a wave of the position embeddings. It compares the wave"
-        f" (grey) with the same wave {offset} places on (green, dashed). A slow wave hardly changes over {offset} places,"
-        f" so the head is nearly symmetric on it although it looks to one side only. The symmetry is {brief} (last panel:"
+        f"How a head that attends {offset} positions ahead compares a wave of the position embeddings (grey) with the"
+        f" same wave shifted by {offset} positions (green, dashed). A slow wave hardly changes over {offset} positions, so"
+        " the head is nearly symmetric on this wave, although it attends to one side only. The symmetry score is"
+        f" {brief} (last panel:"
         f" $s = \\cos 2\\varphi$, where the wave is turned by the angle $\\varphi = 2\\pi \\cdot {offset}$ / period)."
     )
-    alt = f"A slow and a fast wave, each with a copy that is shifted by {offset} positions. Symmetry is {brief}."
+    alt = f"A slow and a fast wave, each with a copy that is shifted by {offset} positions. The symmetry score is {brief}."
     return CaptionedFigure(figure, "fig-why-turned", caption, alt)
 
 
@@ -72,8 +73,8 @@ def ranks_of_families(found: Directions, names: Mapping[tuple[str, str], str]) -
     for part, colour in (("encoder", PART_COLOURS["encoder"]), ("decoder", PART_COLOURS["decoder"])):
         chosen = [place for place, row in zip(places, rows, strict=True) if row[0] == part]
         panel.plot([rows[place][2] for place in chosen], chosen, "o", color=colour, label=f"{part}s", markersize=7)
-    panel.axvline(0.5, color=NEUTRAL, linewidth=1, linestyle="--", label="directions by coins")
-    panel.set(xlabel="rank among coins (0: all heads point the same way)", xlim=(-0.03, 0.85))
+    panel.axvline(0.5, color=NEUTRAL, linewidth=1, linestyle="--", label="independent directions (null model)")
+    panel.set(xlabel="rank in the null model (0: all heads have the same direction)", xlim=(-0.03, 0.85))
     panel.set_yticks(places, [names[part, family] for part, family, _ in rows])
     panel.legend(loc="center right")
     means = (
@@ -81,11 +82,12 @@ def ranks_of_families(found: Directions, names: Mapping[tuple[str, str], str]) -
         f" {number(found.encoders.rank, 2)} over {len(found.encoders.families)} families of encoders"
     )
     caption = (
-        "Do the heads of a layer point the same way? The rank of a layer among all ways to transpose some of its heads,"
-        f" for released models (mean over families: {means}). Heads that are transposed by the toss of a coin have a mean"
-        " rank of 0.5. The rank of a family is the mean over its models of the median over layers."
+        "Do the heads of a layer agree on a direction? The rank of a layer among all ways to transpose some of its heads,"
+        f" for released models (mean over families: {means}). In the null model, in which each head is transposed with"
+        " probability 1/2, the mean rank is 0.5. The rank of a family is the mean over its models of the median over"
+        " layers."
     )
-    alt = f"Dots of the rank of each family. Means are {means}; coins give 0.5."
+    alt = f"Dots of the rank of each family. Means are {means}; the null model has a mean rank of 0.5."
     return CaptionedFigure(figure, "fig-why-ranks", caption, alt)
 
 

@@ -127,8 +127,8 @@ def shift(experiment: Planned) -> Finding:
     difference = experiment.difference("q2", "q0", why.lowest_of("position_symmetry_8"))
     asked = threshold("why_shift")
     return Finding(
-        "An encoder that predicts a masked character two places to the left of it must look two places to the right."
-        " Waves with a period of 8 to 16 characters should then become skew-symmetric.",
+        "An encoder that predicts a masked character from the position two places to its left must attend two places to"
+        " the right. On waves with a period of 8 to 16 characters, $W_{qk}$ should then become skew-symmetric.",
         f"interval below {number(asked, 1)}",
         f"$s$ on these waves changes by {with_interval(difference, as_score)}",
         below(difference, asked).value,
@@ -140,12 +140,12 @@ def hidden(experiment: Planned) -> Finding:
     difference = experiment.difference("rotary-random", "rotary-mask", why.median_of("symmetry"))
     first_layer = experiment.difference("rotary-random", "rotary-mask", why.of_layer("symmetry", 0))
     asked = threshold("why_hidden")
-    of_first = f"in the first layer alone {with_interval(first_layer, as_score)}"
+    of_first = f"in the first layer alone by {with_interval(first_layer, as_score)}"
     if first_layer.low <= 0:
         of_first += ", which the plan counts against the explanation"
     return Finding(
-        "If the predicted places hold random characters and not the mask, the same embeddings ask and answer. Encoders"
-        " with rotary positions should then become symmetric.",
+        "If the predicted positions contain random characters instead of the mask, the same embeddings occur as queries"
+        " and as keys. Encoders with rotary position embeddings should then become symmetric.",
         f"mean above {number(asked, 2)} and interval above 0",
         f"$s$ changes by {with_interval(difference, as_score)}; {of_first}",
         of_hidden(difference, asked).value,
@@ -165,8 +165,8 @@ def tables(experiment: Planned) -> Finding:
         else ""
     )
     return Finding(
-        "If the position embeddings are frozen and made of slow waves alone, single heads should be more symmetric than"
-        " with fast waves.",
+        "If the position embeddings are frozen and consist only of slow waves, individual heads should be more symmetric"
+        " than with fast waves.",
         "intervals above 0, and negative scores for fast waves",
         f"$s$ with slow waves minus $s$ with fast waves: {with_interval(differences[-1], as_score)}{learned}",
         outcome.value,
@@ -184,8 +184,8 @@ def windows(experiment: Planned) -> Finding:
         else ""
     )
     return Finding(
-        "A decoder that sees only the places from 8 to 4 to its left needs a peak and not a slope, so its slowest wave"
-        " should no longer be skew-symmetric.",
+        "A decoder that sees only the positions from 8 to 4 places to its left must attend to a window and not to"
+        " everything before it, so $W_{qk}$ should no longer be skew-symmetric on the slowest wave.",
         "interval above 0, and a negative score without the window",
         f"$s$ on the slowest wave changes by {with_interval(difference, as_score)}{premise}",
         of_windows(difference, everything, window).value,
@@ -195,8 +195,8 @@ def windows(experiment: Planned) -> Finding:
 def sides(experiment: Planned) -> Finding:
     """Encoders whose right side tells nothing."""
     question = (
-        "If all characters to the right of the masked one are replaced by random ones, the two sides no longer tell"
-        " equally much, and the part of $W_{qk}$ that compares positions should lose its symmetry."
+        "If all characters to the right of the masked character are replaced by random characters, the two sides are no"
+        " longer equally informative, so the part of $W_{qk}$ that compares positions should lose its symmetry."
     )
     asked = f"interval below {number(threshold('why_sides'), 1)}"
     if not experiment.is_whole(*SIDES):
@@ -218,7 +218,11 @@ def runs_so_far(experiment: Planned, arms: Sequence[str]) -> str:
 
 # the correlation of the two directions of a pair
 
-ARMS = {"table": "learned position embeddings", "rotary": "rotary positions", "none": "no positional encoding"}
+ARMS = {
+    "table": "learned position embeddings",
+    "rotary": "rotary position embeddings",
+    "none": "no positional encoding",
+}
 AGREEMENT, EARLY = "why_agreement", 50  # the experiment; the step at which it is judged
 
 
@@ -301,14 +305,14 @@ AGREEMENT_TOLD = {
         " this stage of training."
     ),
     DEPENDS: (
-        "Early in training, the correlation between the two directions of a pair exceeds what our plan required in some"
-        " kinds of encoders and not, or not clearly, in others. By our plan, the answer depends on the type of"
+        "Early in training, the correlation between the two directions of a pair clearly exceeds the required value in"
+        " some kinds of encoders, but not in others. By our plan, the answer depends on the type of"
         " positional encoding."
     ),
 }
 NOT_ENOUGH = (
-    " Encoders without learned position embeddings do not become symmetric all the same ($s$ = {scores}), so this"
-    " assumption is not enough to make $W_{qk}$ symmetric."
+    " Nevertheless, encoders without learned position embeddings do not become symmetric ($s$ = {scores}), so this"
+    " assumption is not sufficient to make $W_{qk}$ symmetric."
 )
 SYMMETRIC = 0.1  # above which the plan calls W_qk symmetric
 
@@ -334,8 +338,8 @@ def highest_told(found: Agreement) -> str:
     peaks = {arm: (int(means[arm].idxmax()), means[arm].max()) for arm in ARMS}
     parts = [f"{number(value, 2)} at step {step:,} with {ARMS[arm]}" for arm, (step, value) in peaks.items()]
     return (
-        f" Over the whole training, the highest mean correlation is {', '.join(parts[:-1])}, and {parts[-1]}. The plan"
-        f" does not judge these later steps."
+        f" Over the whole training, the highest mean correlation is {', '.join(parts[:-1])}, and {parts[-1]}. We had"
+        " not planned to compare these later steps."
     )
 
 
@@ -365,9 +369,9 @@ def read_out(first: tuple[Estimate, Estimate], asked: tuple[float, float]) -> Fi
     else:
         outcome = REFUTED if before.low < asked[1] or more.low <= 0 else Outcome.UNDECIDED.value
     return Finding(
-        "What an encoder reads out of a token should be the same on both sides (evenness near 1) before $W_{qk}$ becomes"
-        " symmetric.",
-        f"interval above {number(asked[0], 1)}, and more than in decoders",
+        "Before $W_{qk}$ becomes symmetric, an encoder should already use the tokens on both sides in the same way"
+        " (evenness near 1).",
+        f"interval above {number(asked[0], 1)}, and a higher evenness than in decoders",
         f"evenness {with_interval(before, partial(number, digits=2))} before $s$ passes 0.1",
         outcome,
     )
@@ -380,8 +384,8 @@ def one_sided(difference: Estimate, asked: float) -> Finding:
     else:
         outcome = REFUTED if difference.high >= 0 else Outcome.UNDECIDED.value
     return Finding(
-        "A model that first learns from the left side alone should keep a less symmetric $W_{qk}$ when its attention then"
-        " sees both sides.",
+        "If a model first learns from the left side alone, its $W_{qk}$ should remain less symmetric even after its"
+        " attention is allowed to use both sides.",
         f"interval below {number(asked, 1)}",
         f"$s$ between positions changes by {with_interval(difference, as_score)}; these models hardly learned",
         outcome,
@@ -409,12 +413,12 @@ def counted(findings: Sequence[Finding]) -> str:
     between = len(findings) - against - confirmed - waiting
     parts = [
         (confirmed, "confirmed our explanation in full"),
-        (between, "confirmed it in part or left it undecided"),
-        (against, "went against it"),
+        (between, f"confirmed our explanation in part or {'was' if between == 1 else 'were'} undecided"),
+        (against, "contradicted our explanation"),
         (waiting, "is not complete yet" if waiting == 1 else "are not complete yet"),
     ]
     told = [f"{spelled(count)} {words}" for count, words in parts if count]
     return (
-        f"We planned {spelled(len(findings))} experiments to find the reason. By the words of their plans,"
-        f" {joined_by_and(told)}."
+        f"We planned {spelled(len(findings))} experiments to find the reason. Judged by the criteria of their"
+        f" plans, {joined_by_and(told)}."
     )

@@ -61,22 +61,24 @@ def told_of_ours(rows: pd.DataFrame) -> str:
     if found is None:
         return (
             "We have not measured these scores in our own small encoders, because the models of the experiments above were"
-            " not kept. So we do not know whether replacing the position embeddings makes their attention less symmetric."
+            " not kept. We therefore do not know whether replacing their position embeddings makes their attention less"
+            " symmetric."
         )
     learned, rotary = found
     measured = (
-        "We also measured these scores in our own small encoders that read characters. The symmetry of the mean scores"
-        f" between positions is {number(learned, 2)} with learned position embeddings and {number(rotary, 2)} with rotary"
-        " positions."
+        "We also measured these scores in our own small character-level encoders. When we computed the symmetry score of"
+        f" the mean attention scores between positions, encoders with learned position embeddings scored"
+        f" {number(learned, 2)} and encoders with rotary position embeddings scored {number(rotary, 2)}."
     )
     if rotary > SYMMETRIC:
         follows = (
-            "So the attention between positions stays symmetric with rotary positions, and only $W_{qk}$ does not."
+            "So with rotary position embeddings, the attention scores between positions remain symmetric, although $W_{qk}$"
+            " does not."
         )
     elif rotary < learned / 2:
-        follows = "So in these encoders the attention between positions becomes less symmetric, too."
+        follows = "So in these encoders, the attention scores between positions become less symmetric as well."
     else:
-        follows = "So the attention between positions loses some of its symmetry, but less than $W_{qk}$ does."
+        follows = "So the attention scores between positions lose some of their symmetry, but less than $W_{qk}$."
     return (
         f"{measured} {follows} We did not plan this measurement. We made it with the runs that were available, before all"
         " runs of the experiment to which these models belong were complete."
@@ -90,7 +92,7 @@ def in_short(rows: pd.DataFrame) -> str:
         return ""
     learned, rotary = (number(value, 2) for value in found)
     return (
-        " This is a finding about $W_{qk}$ and not about attention. In the few of our encoders in which we measured the mean"
-        f" attention scores between positions, these scores are symmetric with rotary positions, too ({rotary}, against"
-        f" {learned} with learned position embeddings)."
+        " This is a finding about $W_{qk}$ and not about attention. In a few of our encoders, we measured the mean"
+        " attention scores between positions. These scores are symmetric even with rotary position embeddings"
+        f" ({rotary}, compared with {learned} for learned position embeddings)."
     )

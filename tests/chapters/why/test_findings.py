@@ -96,8 +96,9 @@ def test_findings_against_our_explanations_come_first():
     first = findings.findings_table(made)["what we expected"]
     assert list(first) == [findings.REFUTED, "the lead falls", "in part", findings.INCOMPLETE, findings.STAGES_HOLD]
     assert findings.counted(made) == (
-        "We planned five experiments to find the reason. By the words of their plans, one confirmed our explanation in"
-        " full, one confirmed it in part or left it undecided, two went against it and one is not complete yet."
+        "We planned five experiments to find the reason. Judged by the criteria of their plans, one confirmed our"
+        " explanation in full, one confirmed our explanation in part or was undecided, two contradicted our explanation"
+        " and one is not complete yet."
     )
 
 
@@ -107,6 +108,6 @@ def test_which_models_are_ahead_follows_from_both_intervals():
         crossing.ahead(*pair) for pair in ((up, down), (down, up), (up, up), (up, none), (none, down), (none, none))
     }
     assert len(sentences) == 6
-    assert "encoders are the more symmetric models, and with rotary positions decoders are" in crossing.ahead(up, down)
+    assert "encoders are more symmetric than decoders with learned position embeddings" in crossing.ahead(up, down)
     assert crossing.change(0.58, 0.04) == "drops from 0.58 to 0.04" and crossing.change(0.05, 0.28).startswith("rises")
     assert crossing.change(0.058, 0.06).startswith("hardly changes")

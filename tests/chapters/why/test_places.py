@@ -8,9 +8,9 @@ from chapters.why import places
 @pytest.mark.parametrize(
     ("learned", "rotary", "words"),
     [
-        (0.9, 0.8, "and only $W_{qk}$ does not"),
-        (0.9, 0.1, "becomes less symmetric, too"),
-        (0.8, 0.45, "loses some of its symmetry"),
+        (0.9, 0.8, "although $W_{qk}$ does not"),
+        (0.9, 0.1, "become less symmetric as well"),
+        (0.8, 0.45, "lose some of their symmetry"),
     ],
 )
 def test_every_outcome_has_its_sentence(learned, rotary, words):
