@@ -13,15 +13,16 @@
 # # What does it mean that a query-key matrix is symmetric?
 #
 # When a Transformer reads *the dog met my old cat*, attention decides how much *dog* takes up from *cat*, and how much *cat*
-# takes up from *dog*. If these two decisions are linked, the weights of a model reveal something about how the model was trained.
-# The paper that this book checks {cite}`saponati2025` claims that training creates such a link in encoders.
+# takes up from *dog*. If these two decisions are related, the weights of a model reveal something about how the model was
+# trained. The authors of the paper that this book checks {cite}`saponati2025` claim that training creates such a relation in
+# encoders.
 #
-# **In each attention head, a single matrix, the query-key matrix $\Wqk$, scores every pair of tokens. This matrix is symmetric if,
-# for any two tokens, the first gives the second exactly the score that the second gives the first.** The *symmetry score* $s$ says
-# how close a matrix comes to this. It is 1 for a symmetric matrix and close to 0 for a random one. {glue:md}`strength:myst` Two
-# things do not follow from a symmetric matrix. The attention *weights* of two tokens can still differ, because the softmax normalises
-# the scores of each token separately. Moreover, a layer can be symmetric although its heads are not, because the score of a layer is
-# usually computed from the sum of its heads.
+# **In each attention head, a single matrix, the query-key matrix $\Wqk$, scores every pair of tokens. This matrix is symmetric
+# if, for any two tokens, the first gives the second exactly the score that the second gives the first.** The *symmetry score* $s$
+# measures how close a matrix is to being symmetric. The score is 1 for a symmetric matrix and close to 0 for a random matrix.
+# {glue:md}`strength:myst` Two things do not follow from a symmetric matrix. The attention *weights* of two tokens can still
+# differ, because the softmax normalises the scores of each token separately. Moreover, a layer can be symmetric although its
+# heads are not, because the score of a layer is usually computed from the sum of its heads.
 
 # %% tags=["parameters", "remove-input"]
 symmetry: float = 1.0  # symmetry score at which the first figure opens; in [-1, 1]
@@ -58,10 +59,10 @@ word_scores(d, seed, symmetry)
 # %% [markdown]
 # :::{admonition} How sure is this?
 # - The statements about scores, weights and the symmetry score are mathematical results, and this page contains their proofs.
-# - The matrices in the two figures are made up, so that every value of $s$ can be seen. What trained models have is measured on
-#   [the next page](pretrained_survey.py).
-# - The page describes attention without biases and without rotary positions. Both change the scores of a model, and $\Wqk$ does
-#   not contain them ([see below](#what-the-query-key-matrix-leaves-out)).
+# - The matrices in the two figures are artificial, so that we can show every value of $s$. We measure the symmetry scores of
+#   trained models on [the next page](pretrained_survey.py).
+# - This page describes attention without biases and without rotary position embeddings. Both change the scores of a model,
+#   although $\Wqk$ does not contain them ([see below](#what-the-query-key-matrix-leaves-out)).
 # :::
 #
 # ## One score for each ordered pair of tokens
@@ -74,13 +75,13 @@ word_scores(d, seed, symmetry)
 # \hat\alpha_{ij} = q_i \cdot k_j = (\Wq\T x_i) \cdot (\Wk\T x_j) = x_i\T\, \Wqk\, x_j, \qquad \Wqk = \Wq \Wk\T .
 # $$ (eq-1)
 #
-# The two matrices $\Wq$ and $\Wk$ therefore matter only through their product $\Wqk$, which is called the *query-key matrix*. Its
-# rows belong to the token that attends, and its columns to the token that is attended to. Others have looked at this matrix before
-# {cite}`elhage2021,olsson2022,dar2023`.
+# The two matrices $\Wq$ and $\Wk$ therefore affect the scores only through their product $\Wqk$, which is called the *query-key
+# matrix*. Its rows belong to the token that attends, and its columns to the token that is attended to. Other authors have studied
+# this matrix before {cite}`elhage2021,olsson2022,dar2023`.
 #
-# If we exchange the two tokens, we get $x_j\T \Wqk x_i$, which equals $x_i\T \Wqk\T x_j$. So the two scores agree for all
-# embeddings exactly if $\Wqk\T = \Wqk$, that is, if the matrix is *symmetric*. They are the negative of each other for all
-# embeddings exactly if $\Wqk\T = -\Wqk$, and such a matrix is called *skew-symmetric*.
+# If we exchange the two tokens, we get $x_j\T \Wqk x_i$, which equals $x_i\T \Wqk\T x_j$. So the two scores are equal for all
+# embeddings if and only if $\Wqk\T = \Wqk$, that is, if the matrix is *symmetric*. The two scores are the negative of each other
+# for all embeddings if and only if $\Wqk\T = -\Wqk$. Such a matrix is called *skew-symmetric*.
 #
 # ## The symmetry score is a correlation
 #
@@ -94,12 +95,13 @@ word_scores(d, seed, symmetry)
 #
 # The score is 1 if the skew-symmetric part is zero and −1 if the symmetric part is zero. For a random matrix, both parts have
 # about the same size, so $s$ is close to 0. For example, 95 % of random layers as wide as BERT-base have a symmetry score between
-# {glue:text}`random-low` and {glue:text}`random-high`. The paper prints a factor of 2 in front of this score, which its own numbers
-# do not have ([why we leave it out](two_scores_details.py#the-printed-factor-of-2-in-the-symmetry-score-is-wrong)).
+# {glue:text}`random-low` and {glue:text}`random-high`. In the paper, the formula for this score has an additional factor of 2,
+# but the scores printed in the paper do not contain this factor ([why we leave it
+# out](two_scores_details.py#the-printed-factor-of-2-in-the-symmetry-score-is-wrong)).
 #
-# Values between 0 and 1 have a meaning, too. Draw two tokens at random, and write down the score that the first gives the second
-# and the score that the second gives the first. Over many such pairs, the correlation between the two scores is $s$. At
-# $s = 0.5$, for example, the score in one order explains a quarter of the variance of the score in the other order.
+# Values between 0 and 1 have a meaning, too. Draw two tokens at random, and write down the score that the first token gives the
+# second and the score that the second token gives the first. Over many such pairs, the correlation between the two scores is $s$.
+# At $s = 0.5$, for example, the score in one order explains a quarter of the variance of the score in the other order.
 #
 # ````{prf:proposition} What the symmetry score means (ours)
 # :label: prop-meaning-of-s
@@ -167,10 +169,10 @@ show(meaning_of_the_symmetry_score(d=d, seed=seed), unfolded=True)
 # %% [markdown]
 # ## Equal scores do not give equal attention weights
 #
-# Attention uses the scores only after a softmax, which turns the scores that token $i$ gives all tokens into positive weights that
-# add up to 1. Each row of scores is divided by its own sum. Suppose that *dog* and *cat* give each other the same score. If *dog*
-# gives other words even higher scores, then *cat* receives a small share of the attention of *dog*, although *dog* may receive a
-# large share of the attention of *cat*. In a decoder the difference is extreme, because no token attends to the tokens after it.
+# Attention uses the scores only after a softmax, which turns the scores that token $i$ gives all tokens into positive weights
+# that add up to 1. The softmax normalises each row of scores separately. Suppose that *dog* and *cat* give each other the same
+# score, but *dog* gives other words even higher scores. Then *dog* pays little attention to *cat*, whereas *cat* may pay a lot of
+# attention to *dog*. In a decoder the difference is extreme, because no token attends to the tokens after it.
 #
 # A symmetric query-key matrix is therefore a statement about scores. Within a row, the softmax keeps the order of the scores, so
 # the highest score still receives the largest weight ({prf:ref}`prop-2-1`, in the [details](bilinear_form_details.py)).
@@ -178,31 +180,34 @@ show(meaning_of_the_symmetry_score(d=d, seed=seed), unfolded=True)
 # ## The heads decide, and their sum does not
 #
 # A layer has several heads, and each head has its own query-key matrix and its own softmax. The paper studies the sum of these
-# matrices over the heads of a layer ({prf:ref}`rem-s1-5`). No softmax is ever applied to this sum. The sum can be symmetric although
-# no head is symmetric. In {numref}`fig-heads-of-words`, each of {glue:text}`n-heads` heads looks in one direction only and has
-# $s$ = {glue:text}`s-of-head`. Their sum is {glue:text}`outcome-of-sum`, with $s$ = {glue:text}`s-of-sum`.
+# matrices over the heads of a layer ({prf:ref}`rem-s1-5`). However, a model never applies a softmax to this sum. The sum of the
+# heads can be symmetric even if none of the individual heads is symmetric. In {numref}`fig-heads-of-words`, each of
+# {glue:text}`n-heads` heads attends in one direction only and has a symmetry score of {glue:text}`s-of-head`. The sum of the
+# heads is {glue:text}`outcome-of-sum`, with a symmetry score of {glue:text}`s-of-sum`.
 
 # %% tags=["remove-input"]
 heads_and_their_sum(n_heads)
 
 # %% [markdown]
-# So there are two questions about a trained layer, namely whether its heads are symmetric and whether their sum is. The
-# [next page](pretrained_survey.py#are-the-heads-symmetric-or-only-their-sum) answers both.
+# So there are two questions about a trained layer, namely whether its heads are symmetric and whether the sum of its heads is
+# symmetric. We answer both questions on the [next page](pretrained_survey.py#are-the-heads-symmetric-or-only-their-sum).
 #
 # ## What the query-key matrix leaves out
 #
 # The query-key matrix does not contain the biases of queries and keys, the gains of a layer normalisation before the layer, or a
-# normalisation of queries and keys. All of these change which tokens a model attends to. Rotary positions are the most important
-# case. ModernBERT, Llama and Mistral, which the paper scores, rotate queries and keys by angles that are proportional to the
-# position. Each distance between two tokens then has a matrix of its own, and $\Wqk$ is only the matrix for distance 0
-# ({prf:ref}`prop-rotary`). Such a model can have a symmetric $\Wqk$ although neighbouring tokens give each other different scores.
+# normalisation of queries and keys. All of these change which tokens a model attends to. The most important example is rotary
+# position embeddings (RoPE). ModernBERT, Llama and Mistral, whose scores are reported in the paper, rotate queries and keys by
+# angles that are proportional to the position. In such models, a different matrix applies to each distance between two tokens,
+# and $\Wqk$ is only the matrix for distance 0 ({prf:ref}`prop-rotary`). Such a model can have a symmetric $\Wqk$ although
+# neighbouring tokens give each other different scores.
 #
 # ## What it means for you
 #
 # - Read a symmetry score as a correlation. A score of 0.5 does not mean that half of the pairs agree.
 # - Do not conclude from a symmetric query-key matrix that two tokens attend to each other equally.
-# - Look at the heads as well as at the layer. `attngeo score bert-base-uncased --per-head` gives the scores of both.
-# - If your model has rotary positions, remember that $\Wqk$ describes its scores only at distance 0.
+# - Look at the individual heads as well as at the sum over the heads of a layer. The command `attngeo score bert-base-uncased
+#   --per-head` computes both scores.
+# - If your model uses rotary position embeddings, remember that $\Wqk$ describes its scores only at distance 0.
 #
 # The [details](bilinear_form_details.py) contain the architecture, a layer to step through, and the statements of the paper about
 # scores and heads. The [notation page](../notation.md) lists all conventions.

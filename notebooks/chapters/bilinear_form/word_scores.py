@@ -103,11 +103,11 @@ def _still(
     there, back = (number(float(scores[at]), 2) for at in ((i, j), (j, i)))
     share, share_back = (f"{float(weights[at]):.0%}" for at in ((i, j), (j, i)))
     caption = f"""Scores of the words of *the dog met my old cat* for a query-key matrix of random numbers with symmetry
-    score $s$ = {s:g}. Of all pairs of words, *{one}* and *{other}* have the least equal attention weights. The word
+    score $s$ = {s:g}. The attention weights of *{one}* and *{other}* differ more than those of any other pair of words. The word
     *{one}* gives *{other}* a score of {there}, and *{other}* gives *{one}* a score of {back}. After the softmax, *{one}*
-    gives *{other}* {share} of its attention weight, and *{other}* gives *{one}* {share_back}. In the cloud, each point is
-    a pair of random tokens with its scores in both orders, and the correlation of these scores is $s$."""
+    gives *{other}* {share} of its attention weight, and *{other}* gives *{one}* {share_back}. In the cloud, each point
+    shows the scores of a pair of random tokens in both orders. The correlation between these two scores is $s$."""
     mirrored = "a mirror image of itself at the diagonal" if s == 1 else "not a mirror image of itself at the diagonal"
     alt = f"""Two heat maps of the words of a sentence and a cloud of points. The map of scores is {mirrored}, and the map
-    of attention weights is not. The points lie along the line of equal scores as far as s = {s:g} makes them."""
+    of attention weights is not. The cloud of points has a correlation of about s = {s:g}."""
     return CaptionedFigure(figure, "fig-word-scores", " ".join(caption.split()), alt)
