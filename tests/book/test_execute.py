@@ -131,7 +131,7 @@ def test_a_chapter_that_fails_later_is_not_taken_for_the_run_that_is_kept(book):
     edit(book, "first", "print(", "raise ValueError\nprint(")
     for _ in range(2):
         names, error = execute(book)
-        assert names == [] and error.startswith("Chapter first failed")
+        assert names == [] and "Chapter first failed" in error  # jupyter may report its socket before
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,9 @@ def show_in(browser, theme):
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
 
 
-@pytest.mark.parametrize("page", ["bilinear_form", "column_dominance_details", "context_and_prediction_details"])
+@pytest.mark.parametrize(
+    "page", ["bilinear_form_details", "column_dominance_details", "context_and_prediction_details"]
+)
 def test_what_a_page_shows_of_its_checks_gives_its_numbers(built_book, page, as_user):
     """The code of each, with what it uses before it, as a reader copies it."""
     soup = BeautifulSoup((built_book / "notebooks" / f"{page}.html").read_text("utf-8"), "html.parser")
