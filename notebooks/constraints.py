@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does an encoder with learned positions need symmetry?
+# # Does an encoder with learned position embeddings need symmetry?
 #
 # Encoders become symmetric during training, but this does not yet show that symmetry is useful to them. If it is useful, an
 # encoder that is not allowed to become symmetric should learn less well. The paper {cite}`saponati2025` describes a method for
@@ -17,11 +17,11 @@
 # **{glue:text}`forbidden`** {glue:md}`strength:myst` {glue:text}`probability` {glue:text}`enforced` All these models have learned
 # position embeddings.
 #
-# An encoder does not need symmetry as such, however. In {glue:text}`n-planned` [planned experiments](positions.py), we trained the same
-# encoders with rotary positions instead of learned position embeddings. With rotary positions, the encoders hardly become symmetric
-# (the symmetry score is {glue:text}`s-rotary` instead of {glue:text}`s-learned`), and their loss is {glue:text}`lower-loss` nats *lower*.
-# So we think that symmetry is the way in which these encoders use learned position embeddings, and that it is not necessary for
-# predicting hidden tokens.
+# An encoder does not need symmetry as such, however. In {glue:text}`n-planned` [planned experiments](positions.py), we trained
+# the same encoders with rotary position embeddings instead of learned position embeddings. Encoders with rotary position
+# embeddings hardly become symmetric (the symmetry score is {glue:text}`s-rotary` instead of {glue:text}`s-learned`), and their
+# loss is {glue:text}`lower-loss` nats *lower*. So we think that symmetry is the way in which these encoders use learned
+# position embeddings, and that it is not necessary for predicting hidden tokens.
 
 # %% tags=["parameters"]
 models: list[str] = ["encoder", "decoder"]  # which models to compare
@@ -62,7 +62,7 @@ constraints.training_figure(pairs, last_step)
 
 # %% tags=["remove-cell"]
 def rotary_minus_learned() -> list[Contrast]:
-    """Encoders with rotary positions beside the same encoders with learned ones, of every planned experiment on characters."""
+    """Encoders with rotary beside the same encoders with learned position embeddings, of each character-level experiment."""
     arms = [positions.recorded(name).arms for name in positions.CHARACTERS]
     return [Contrast(of_plan["mlm-rotary"], of_plan["mlm-learned"]) for of_plan in arms]
 
@@ -102,19 +102,19 @@ glue("seeds", len(pairs[0]))
 #
 # The symmetry score $s$ is 1 if a matrix is symmetric, −1 if it is skew-symmetric ($M\T = -M$), and close to 0 if its entries are
 # random ([what symmetric means](bilinear_form.py)). One constraint of the paper is smallest at $s = 1$, so it *enforces* symmetry. The other
-# constraint is smallest at $s = -1$, so it *forbids* symmetry. We added each constraint to the loss of an encoder and of a decoder
-# that read single characters, with {glue:text}`deep` layers of width {glue:text}`wide` and sequences of length {glue:text}`block`.
-# A model with a constraint starts from the same weights as a model without one, reads the same text in the same order, and was
-# trained on the same kind of processor with the same version of the code. We use {glue:text}`seeds` seeds for each
-# model ({numref}`tab-constraint-effects`).
+# constraint is smallest at $s = -1$, so it *forbids* symmetry. We added each constraint to the loss of a character-level
+# encoder and of a character-level decoder, with {glue:text}`deep` layers of width {glue:text}`wide` and sequences of length
+# {glue:text}`block`. For each seed, the models with and without a constraint start from the same weights, and we trained them
+# on the same text in the same order, on the same kind of processor and with the same version of the code. We use
+# {glue:text}`seeds` seeds for each model ({numref}`tab-constraint-effects`).
 
 # %% tags=["remove-input"]
 table(
     constraints.ends(pairs, last_step),
     name="tab-constraint-effects",
     caption="Symmetry and loss of each model at the end of the curves in {numref}`fig-constraint-recorded`, with 95 % confidence"
-    " intervals over seeds. The symmetry of a layer is that of its heads together (the median over layers), and the symmetry of a"
-    " head is the median over all heads. Losses are measured on held-out text, in nats per predicted character. The last column is"
+    " intervals over seeds. The symmetry of a layer is the score of the sum over its heads (median over layers), and the symmetry"
+    " of a head is the median over all heads. Losses are measured on held-out text, in nats per predicted character. The last column is"
     " the decrease of the loss over the last fifth of the training steps, minus this decrease without a constraint.",
 )
 
@@ -130,15 +130,15 @@ for pair in recorded:
 # different heads can cancel each other.
 #
 # :::{admonition} How sure is this?
-# - The models are small and read single characters. We tried one weight of the constraint, $\gamma$ = {glue:text}`gamma`, and one
-#   type of positional encoding, learned position embeddings.
+# - The models are small character-level models. We tested only one weight of the constraint, $\gamma$ = {glue:text}`gamma`,
+#   and only models with learned position embeddings.
 # - All results come from {glue:text}`seeds` seeds. We did not write down in advance what would count as a cost.
 # - {glue:text}`delay`
 # - The encoders were trained for {glue:text}`encoder-steps` steps and the decoders for {glue:text}`decoder-steps` steps. This does
 #   not explain the difference between them: after {glue:text}`decoder-steps` steps, forbidding symmetry already costs the encoder
 #   {glue:text}`at-equal-steps` nats (with all recorded seeds).
-# - A decoder without a constraint is hardly symmetric anyway (s = {glue:text}`s-of-decoder`), so forbidding symmetry takes little
-#   away from it.
+# - A decoder without a constraint is hardly symmetric anyway (s = {glue:text}`s-of-decoder`), so forbidding symmetry changes
+#   little in a decoder.
 # :::
 #
 # ## The check behind the answer
@@ -188,7 +188,7 @@ show(cost_of_forbidding_symmetry(seeds=seeds, last_step=last_step), unfolded=Tru
 # - Do not force the query-key matrices of an encoder with learned position embeddings to be skew-symmetric.
 # - Do not expect a gain if you enforce symmetry. It neither helped nor harmed our models by more than the variation between seeds.
 # - To train a model with a constraint, run `attngeo train --constraint symmetric --gamma 0.1 -o RUN`, or use `--constraint skew`.
-#   The command `attngeo score RUN/model --per-head` then shows the symmetry of every head, because the constraint acts on their sum
-#   alone.
+#   The command `attngeo score RUN/model --per-head` then shows the symmetry of every head. Look at the heads as well, because
+#   the constraint acts only on their sum.
 #
 # Next: [should you start the training with a symmetric matrix?](symmetric_initialisation.py)
