@@ -14,10 +14,10 @@
 # the paper {cite}`saponati2025`, it helps most encoders, and Table 1 of the paper reports up to {glue:text}`largest-printed` % fewer
 # training steps.
 #
-# **Do not rely on a symmetric start. {glue:text}`answer`** {glue:md}`strength:myst` Random
-# starts differ from each other, too: by the measure that the paper uses, one encoder with a random start is up to
-# {glue:text}`largest-by-seed` faster than the same encoder with another random seed. All our models are small, and none of them was
-# trained for as long as those of the paper.
+# **Do not rely on a symmetric start. {glue:text}`answer`** {glue:md}`strength:myst` Moreover, training also differs between
+# random starts: by the measure that the paper uses, an encoder with one random seed learns up to {glue:text}`largest-by-seed`
+# faster than the same encoder with another random seed. All our models are small, and none of them was trained for as long as
+# those of the paper.
 
 # %% tags=["parameters"]
 plans: list[str] = []  # names of the planned comparisons to show, such as confirm_mini; all of them if empty
@@ -83,31 +83,34 @@ glue("planned-harm", max(p.primary.difference().high for p in symmetry), ".2f")
 # same seed, all other initial weights are equal, and both models read the same text in the same order. For each [planned comparison](../recorded_runs.md#planned-runs), we
 # wrote down the question, the measure and the seeds before the first run.
 #
-# The measure is the loss on held-out text at the end of training, with the symmetric start minus with the random start. By the rule
-# of the plans, there is *no difference* if the 95 % confidence interval over seeds lies within ±{glue:text}`band` nats. Otherwise a
-# symmetric start is *faster* if the interval lies below 0 and *slower* if the interval lies above 0, and the comparison is
-# *undecided* if the interval includes 0. We call a symmetric start *clearly faster* if, in addition, the interval of the share of
-# training steps that it saves lies above {glue:text}`share`, and *slightly faster* otherwise.
+# The measure is the final loss on held-out text with the symmetric start minus the final loss with the random start. According
+# to the rule that we fixed in the plans, there is *no difference* if the 95 % confidence interval over seeds lies within
+# ±{glue:text}`band` nats. Otherwise a symmetric start is *faster* if the interval lies below 0 and *slower* if the interval
+# lies above 0, and the comparison is *undecided* if the interval includes 0. We call a symmetric start *clearly faster* if, in
+# addition, the interval of the share of training steps that it saves lies above {glue:text}`share`, and *slightly faster*
+# otherwise.
 #
 # {glue:text}`below-zero` Many comparisons are undecided because the loss of an encoder stays on a plateau for a while, and the step
 # at which it leaves the plateau depends on the seed. At the end of training, two encoders that differ only in their seed differ by
 # up to {glue:text}`spread` nats.
 #
 # :::{admonition} How sure is this?
-# - All models are small. The longest training run reads {glue:text}`tokens-share` of the tokens that the paper's models read.
-# - We had used the three seeds of `confirm_mini`, the comparison in which a symmetric start clearly helped, in shorter runs of the same
-#   shape before we planned it. The repetition `confirm_mini_new_seeds` used new seeds.
+# - All models are small. Even in our longest training run, the number of training tokens is only {glue:text}`tokens-share` of
+#   the number on which the paper's models were trained.
+# - We had used the three seeds of `confirm_mini`, the comparison in which a symmetric start clearly helped, in shorter runs of
+#   models with the same dimensions before we planned this comparison. The repetition `confirm_mini_new_seeds` used new seeds.
 # - {glue:text}`by-chance`
 # - The comparisons do not exclude that a symmetric start lowers the loss by up to {glue:text}`planned-gain` nats, or raises it by up
 #   to {glue:text}`planned-harm` nats, in one of these settings.
 # - Equal queries and keys also make every token attend more to itself. Our comparisons do not show whether symmetry
-#   or this attention of tokens to themselves is responsible for a gain. Two [further plans](../recorded_runs.md#planned-runs) are meant
-#   to separate these explanations, but they have not been carried out yet.
+#   or this attention of tokens to themselves is responsible for a gain. We have planned two [further
+#   experiments](../recorded_runs.md#planned-runs) to distinguish between these two explanations, but we have not carried them
+#   out yet.
 # :::
 #
 # ## The check behind the answer
 #
-# The check compares the interval of every planned comparison of encoders with zero.
+# For every planned comparison of encoders, we check whether the confidence interval lies below zero or includes zero.
 
 
 # %% tags=["remove-cell"]
@@ -145,16 +148,18 @@ glue("crossing", figures.crossing(shown, two_seeds, share))
 # ## Two random starts differ as well
 #
 # Table 1 of the paper compares one run with a symmetric start with one run with a random start, and it counts the first step at
-# which the noisy training loss of the first run is as low as the last loss of the second run. The arithmetic of the table
-# [is right](symmetric_initialisation_details.py#the-printed-numbers). To see how much of a speed-up this measure finds where there
-# is none, we apply it to pairs of random starts. {glue:text}`crossing` {numref}`fig-roulette` shows all pairs of seeds.
+# which the noisy training loss of the first run is as low as the last loss of the second run. We checked the calculations
+# behind the table, and they [are correct](symmetric_initialisation_details.py#the-printed-numbers). To see how large a
+# speed-up this measure reports between models that do not differ in symmetry, we apply the measure to pairs of random starts.
+# {glue:text}`crossing` {numref}`fig-roulette` shows all pairs of seeds.
 
 # %% tags=["remove-input"]
 figures.second_seed(main, shown, two_seeds, printed)
 
 # %% [markdown]
-# Our models were trained for far fewer steps than those of the paper, so this does not show that the speed-ups of the paper are due
-# to chance. It shows that a speed-up from a single pair of runs cannot be distinguished from chance.
+# Our models were trained for far fewer steps than those of the paper, so our results do not show that the speed-ups reported
+# in the paper are due to chance. Our results show that, with a single pair of runs, a speed-up cannot be distinguished from
+# the variation between seeds.
 
 # %% tags=["remove-cell"]
 without_symmetry = {p.plan: p.minus("default-linear") for p in every.values() if "default-linear" in p.arms}
@@ -200,9 +205,9 @@ factors = pd.DataFrame(
 table(
     factors,
     name="tab-init-scale",
-    caption="The start `default-linear`: the factor by which it multiplies the scale of $\\Wqk$ at each width, compared with BERT's"
-    " initialisation, and the final held-out loss of encoders with this start minus that with a random start, with 95 % confidence"
-    " intervals over seeds (in brackets the number of layers).",
+    caption="The factor by which the start `default-linear` multiplies the scale of $\\Wqk$ at each width, compared with BERT's"
+    " initialisation, and the final held-out loss of encoders with this start minus the final held-out loss of encoders with a"
+    " random start, with 95 % confidence intervals over seeds. The number of layers is given in parentheses.",
 )
 
 # %% [markdown]

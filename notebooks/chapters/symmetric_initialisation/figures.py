@@ -217,8 +217,8 @@ def second_seed(main: Sequence[Setting], shown: Setting, seeds: tuple[int, int],
         f" with a dotted line at the last loss of seed {seeds[1]}."
         f" {crossing(shown, seeds, share)} Right: each circle is one pair of seeds, and *never* marks pairs in which the"
         f" first seed does not reach the last loss of the second. For comparison, the diamonds show the speed-ups of {as_percent(in_table.min())}"
-        f" to {as_percent(most)} that Table 1 of the paper prints for the symmetric start, each for one seed after far longer"
-        " training. How much the paper's own seeds differ is not known."
+        f" to {as_percent(most)} that Table 1 of the paper reports for the symmetric start. Each of these speed-ups was measured"
+        " with a single seed, after much longer training. We do not know how much the paper's results vary between seeds."
     )
     alt = (
         "Left, two training-loss curves and a dotted line at the last loss of one of them. Right, a dot plot of speed-ups, one"

@@ -47,7 +47,7 @@ def _others(compared: Sequence[Setting]) -> str:
     if not others or len(others) == len(compared):
         return ""
     where = "In the other comparison" if len(others) == 1 else f"In the other {len(others)} comparisons"
-    return f"{where}, it saved little or nothing, or we cannot tell."
+    return f"{where}, the symmetric start saved few training steps or none, or the result was undecided."
 
 
 def _repeated(plans: Sequence[Setting]) -> str:
@@ -85,7 +85,7 @@ def below_zero(plans: Sequence[Setting]) -> str:
     sentences = [f"The confidence interval lies entirely below zero{where}."]
     for p in below:
         gain = f"{number(-p.primary.difference().value, 3)} nats"
-        what = f"encoders with {p.shape} that read {p.length} ({len(p.primary)} seeds), the final loss is {gain} lower with a symmetric start"
+        what = f"encoders with {p.shape} that were trained on {p.length} ({len(p.primary)} seeds), the final loss is {gain} lower with a symmetric start"
         steps = speed_up_of(p.primary).value
         share = "saves no steps" if steps in (0, NEVER) else f"saves {as_percent(steps)} of the steps"
         if p in clear:

@@ -156,7 +156,10 @@ def judged(outcome, plan="a plan"):
     [
         ([Outcome.MUCH_FASTER], "In our planned comparison of small encoders, a symmetric start clearly helped"),
         ([Outcome.MUCH_FASTER] * 2, "In all 2 of our planned comparisons of small encoders, a symmetric start clearly"),
-        ([Outcome.MUCH_FASTER, Outcome.SAME], "In the other comparison, it saved little or nothing"),
+        (
+            [Outcome.MUCH_FASTER, Outcome.SAME],
+            "In the other comparison, the symmetric start saved few training steps or none",
+        ),
         ([Outcome.SAME, Outcome.UNDECIDED], "In none of our 2 planned comparisons of small encoders did a symmetric"),
         ([Outcome.SLOWER, Outcome.SAME], "In 1 of the 2 comparisons, a symmetric start raised the final loss."),
         ([Outcome.SAME] * 2, "In no comparison did a symmetric start clearly raise the final loss."),
