@@ -59,21 +59,23 @@ Markdown(told.what_is_shown(first))
 #
 # ::::::{div} front-two
 # :::::{div} front-column
-# Attention decides how strongly token $i$ attends to token $j$ by a single number, the score $x_i^\top W_{qk}\, x_j$. Here $x_i$
-# and $x_j$ are the vectors of the two tokens, and the matrix $W_{qk} = W_q W_k^\top$ combines the query weights and the key
-# weights of a layer. Suppose that *dog* attends to *cat* exactly as strongly as *cat* attends to *dog*, and that the same is
-# true of every other pair. Then $W_{qk}$ is its own mirror image, and we call it symmetric. The **symmetry score** $s$ measures how
-# close a matrix with the entries $m_{ij}$ is to its mirror image:
+# How strongly token $i$ attends to token $j$ depends on a single number, the attention score $x_i^\top W_{qk}\, x_j$. Here $x_i$
+# and $x_j$ are the vectors of the two tokens, and the matrix $W_{qk} = W_q W_k^\top$ is the product of the query weights and the
+# key weights of a layer. Suppose that the score from *dog* to *cat* is always equal to the score from *cat* to *dog*, and that the
+# same is true for every other pair of tokens. Then $W_{qk}$ is equal to its transpose, its mirror image along the diagonal, and we
+# call it symmetric. The **symmetry score** $s$ measures how close a matrix with entries $m_{ij}$ is to its transpose:
 #
 # $$
 # s = \frac{\sum_{ij} m_{ij}\, m_{ji}}{\sum_{ij} m_{ij}^2}
 # $$
 #
-# The upper sum multiplies every number by its mirror image, and the lower sum multiplies every number by itself. So $s$ is 1 if
-# the matrix equals its mirror image, −1 if mirroring changes the sign of every number, and about 0 if the numbers are random.
+# In the numerator, every entry is multiplied by its mirror image, and in the denominator, every entry is multiplied by itself.
+# Therefore $s$ is 1 if the matrix is equal to its transpose, −1 if transposing the matrix changes the sign of every entry, and
+# about 0 if the entries are random.
 #
-# This is a statement about scores. Attention *weights* are scores after a softmax, which divides every row by its own sum, so
-# they are not symmetric even where the scores are. [Question 1](bilinear_form.py) explains this in more detail.
+# In this book, symmetry is a property of attention scores and not of attention weights. Attention *weights* are the result of a
+# softmax, which normalises every row separately, so the weights are not symmetric even if the scores are.
+# [Question 1](bilinear_form.py) explains this in more detail.
 # :::::
 # ::::::
 
@@ -116,9 +118,10 @@ models_by_size(models)
 Markdown(told.about_sizes(models))
 
 # %% [markdown]
-# To score your own model, run `pip install .` in a checkout of this book (Python 3.10 or later), and then
-# `attngeo score MODEL -o x.json`, where MODEL is a folder with weights or a name on the Hugging Face Hub. Paste the content of
-# `x.json` into the box above. [Score your model](../use/score.md) describes everything else that the command can do.
+# To score your own model, first run `pip install .` in a checkout of this book (Python 3.10 or later). Then run
+# `attngeo score MODEL -o x.json`, where MODEL is a folder with weights or the name of a model on the Hugging Face Hub, and paste
+# the content of `x.json` into the box above. You can find all options of the command on the page
+# [*Score your model*](../use/score.md).
 
 # %% [markdown]
 # ## Read on
@@ -127,9 +130,9 @@ Markdown(told.about_sizes(models))
 Markdown(told.cards_of_questions())
 
 # %% [markdown]
-# If you want to check every detail, start with the [status of all statements](status.py). Symbols are explained in the
-# [notation](../notation.md), and the [animations](../references.md#the-animations-of-the-papers-web-page) of the paper's web page can
-# be played.
+# If you want to check every detail, start with the [status of all statements](status.py). The page [*Notation*](../notation.md)
+# explains all symbols. You can also play the [animations](../references.md#the-animations-of-the-papers-web-page) from the paper's
+# web page.
 
 # %% tags=["remove-cell"]
 for name, verdict in (
@@ -143,21 +146,22 @@ for name, verdict in (
 # ## For the authors of the paper
 #
 # ::::{div} front-authors
-# On {glue:text}`n-misprints` of your numbered statements, figures and tables we list misprints, on
-# {glue:text}`n-assumptions` we name a missing assumption, and on {glue:text}`n-changes` a conclusion changes. Every correction comes
-# with the check behind it ([all corrections](errata.py), [all judgements](status.py), [the printed scores row by
-# row](printed_scores_details.py)), and most of the corrections leave your conclusions as they were. If we misread something, please tell us.
-# We will print your reply here, unedited.
+# We have examined the numbered statements, figures and tables of your paper. We found misprints in {glue:text}`n-misprints` of
+# them and a missing assumption in {glue:text}`n-assumptions`, and in {glue:text}`n-changes` a conclusion changes. For every
+# correction, we provide the check on which it is based ([all corrections](errata.py), [all judgements](status.py), [the
+# printed scores row by row](printed_scores_details.py)). Most of the corrections do not affect your conclusions. If we have
+# misunderstood something, please tell us. We will publish your reply here without changes.
 #
 # :::{div} front-reply
-# Reply by the authors: this space is reserved for it.
+# This space is reserved for a reply by the authors.
 # :::
 # ::::
 
 # %% [markdown]
 # ## Cite
 #
-# Cite the paper for its theorems and its scores, and this book for a check or a measurement.
+# If you use the theorems or the published scores, please cite the paper. If you use one of our checks or measurements, please
+# cite this book.
 
 # %% tags=["remove-input"]
 bibtex = citations.of_the_paper(root() / "book" / "references.bib")
@@ -167,5 +171,5 @@ Markdown(
 )
 
 # %% tags=["remove-input"]
-each = "The claims of the paper one by one, with what the checks say and what the badges mean"
+each = "All claims of the paper, the results of our checks, and the meaning of the badges"
 Markdown(f":::::{{dropdown}} {each}\n{cards(paper)}\n\n{legend()}\n:::::")

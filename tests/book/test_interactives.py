@@ -210,7 +210,7 @@ def test_models_are_named_filtered_and_told_apart(browser, tmp_path):
     assert models.sort_values("parameters").iloc[-1]["name"] in said.text
     control(stage, "rotary").send_keys(Keys.SPACE)
     rotary = models[models["positions"] == "rotary"]
-    assert int(slider.get_attribute("max")) == len(rotary) - 1 and "rotary positions" in said.text
+    assert int(slider.get_attribute("max")) == len(rotary) - 1 and "rotary position embeddings" in said.text
     faint = stage.find_elements(By.CSS_SELECTOR, ".model.faint")
     assert len(faint) == len(models) - len(rotary)
 
@@ -231,18 +231,19 @@ def test_a_table_of_scores_is_pasted_and_nothing_else(browser, tmp_path):
     rows = json.loads(CliRunner().invoke(cli, ["score", str(ours), "--per-head", "--format", "json"]).stdout)
     first, s = rows[0], np.median([row["symmetry"] for row in rows if row["head"] == -1])
     said = paste(rows)
-    assert said.startswith("Yours, encoder-weights, encoder: s = ")
+    assert said.startswith("Your model encoder-weights (encoder) has the symmetry score s = ")
     assert numbers(said.replace(";", ""))[:3] == [round(s, 2), 4, 4]
     dots = ".yours circle"
     assert len(stage.find_elements(By.CSS_SELECTOR, dots)) == 1
     changes = {"symmetry": 2.0}, {"part": "<b>"}, {"head": "all"}, {"d_model": 0}
     for table in ([None], {}, [], *([first | change] for change in changes)):
-        assert paste(table) == "This is JSON, but not a table that attngeo score wrote."
+        assert paste(table) == "This is valid JSON, but it was not written by attngeo score."
     assert paste("[{").startswith("This is not JSON") and "formula" in paste([first | {"convention": "printed"}])
     assert "no layer" in paste([row for row in rows if row["head"] >= 0])
     assert not stage.find_elements(By.CSS_SELECTOR, dots)  # what was there is gone
     assert "<img src=x onerror=alert(1)>" in paste([first | {"model": "<img src=x onerror=alert(1)>"}])
-    assert not stage.find_elements(By.TAG_NAME, "img") and paste(" ") == "Nothing is uploaded."
+    assert not stage.find_elements(By.TAG_NAME, "img")
+    assert paste(" ") == "Your scores stay in this browser and are not uploaded."
 
 
 def test_print_shows_the_still_and_a_reader_who_asked_for_less_motion_steps(browser, tmp_path):

@@ -6,7 +6,7 @@ attngeo.interactive("front_figure", (stage, data) => {
   "use strict";
   const { element, drawn, number } = attngeo;
   const models = {
-    encoder: { name: "Encoder", does: "fills in hidden characters" },
+    encoder: { name: "Encoder", does: "predicts hidden characters" },
     decoder: { name: "Decoder", does: "predicts the next character" },
   };
   const kinds = { table: "learned embeddings", rotary: "rotary" };
@@ -66,10 +66,10 @@ attngeo.interactive("front_figure", (stage, data) => {
       score.replaceChildren(element("i", {}, "s"), ` = ${number(median[frame])}`);
       const left = ofPositions() ? own : s[frame];
       note.replaceChildren(...(fold.value
-        ? [`Not symmetric: ${Math.round(50 * (1 - left))} % of the sum of squares (random: 50 %)`]
+        ? [`Not symmetric: ${Math.round(50 * (1 - left))} % of the squared norm (50 % for random weights)`]
         : ofPositions()
-          ? [`Score of this square alone: ${number(own)}; of the whole first layer: ${number(s[frame])}`]
-          : [`Score of the first layer, a part of which is shown: ${number(s[frame])}`]));
+          ? [`Score of this square: ${number(own)}; score of the whole first layer: ${number(s[frame])}`]
+          : [`The square shows a part of the first layer. Score of this layer: ${number(s[frame])}`]));
       shades.say(...(ofPositions() ? ["less than average", "more"] : ["negative", "positive"]));
     };
     const at = (event) => {
@@ -102,7 +102,7 @@ attngeo.interactive("front_figure", (stage, data) => {
   const x = { table: 1, rotary: 2 };
   const chart = attngeo.chart({
     width: 340, height: 372, margin: { left: 40, right: 10, top: 16, bottom: 34 },
-    label: "Symmetry score of ten encoders and ten decoders after training, with learned position embeddings and with rotary positions",
+    label: "Symmetry score of ten encoders and ten decoders after training, with learned and with rotary position embeddings",
     x: { from: 0.5, to: 2.5, ticks: [1, 2], say: (at) => ["", "learned", "rotary"][at] },
     y: { from: -0.04, to: 0.72, ticks: [0, 0.2, 0.4, 0.6], say: (value) => (value ? number(value, 1) : "0"), label: "symmetry score s, median over layers" },
   });
@@ -146,27 +146,27 @@ attngeo.interactive("front_figure", (stage, data) => {
   const tell = () => {
     const frame = slider.value;
     const b = (words) => element("b", {}, words);
-    const folding = ["Every number is now shown minus its mirror image, so ", b("what is symmetric fades away"), ". "];
+    const folding = ["We now subtract from every number its mirror image, so ", b("the symmetric part disappears"), ". "];
     line.replaceChildren(...(
       cell ? Object.keys(models).flatMap(read)
-        : !frame ? ["Both models start from the same random weights. ", b("Press Play"), " and watch the two squares."]
-          : ofPositions() && fold.value ? [...folding, "Little is left of the encoder’s square, and more of the decoder’s."]
-            : ofPositions() && frame < data.settled ? ["Rows are the positions that attend, and columns are the positions that are attended to. So far there is little to see but noise."]
-              : ofPositions() ? ["The encoder’s square has become close to its own mirror image: position ", element("i", {}, "i"), " attends to ", element("i", {}, "j"), " as much as ", element("i", {}, "j"), " attends to ", element("i", {}, "i"), ". The decoder’s square is more lopsided. ", b("Now fold along the diagonal, then switch to rotary positions.")]
+        : !frame ? ["Both models start from the same random weights. ", b("Press Play"), " to see how the two squares change during training."]
+          : ofPositions() && fold.value ? [...folding, "Little is left of the encoder’s square, but more is left of the decoder’s square."]
+            : ofPositions() && frame < data.settled ? ["Rows are the positions that attend, and columns are the positions that are attended to. At this step, the squares show little more than noise."]
+              : ofPositions() ? ["The encoder’s square is now nearly its own mirror image, which means that position ", element("i", {}, "i"), " attends to position ", element("i", {}, "j"), " about as much as position ", element("i", {}, "j"), " attends to position ", element("i", {}, "i"), ". The decoder’s square is less symmetric. ", b("Now fold the squares along the diagonal, and then switch to rotary position embeddings.")]
                 : kind === "rotary" ? [
-                  ...(fold.value ? folding : ["With rotary positions, ", W(), " is the same at every position, so there is no square of positions, and we show a part of ", W(), " itself. "]),
-                  ...(higher("decoder") ? ["Now the ", b("decoder has the higher symmetry score"), "."] : ["So far the decoder does not have the higher symmetry score."]),
+                  ...(fold.value ? folding : ["With rotary position embeddings, ", W(), " is the same at every position, so we cannot show how positions attend to each other. Instead, we show a part of ", W(), " itself. "]),
+                  ...(higher("decoder") ? ["At this step, the ", b("decoder has the higher symmetry score"), "."] : ["At this step, the decoder does not have the higher symmetry score."]),
                 ]
-                  : fold.value ? [...folding, higher("encoder") ? "Less is left in the encoder than in the decoder." : "So far as much is left in the encoder as in the decoder."]
-                    : ["This is a part of ", W(), " itself, which acts on characters and positions together. Its symmetry is hard to see by eye. ", b("Fold along the diagonal.")]
+                  : fold.value ? [...folding, higher("encoder") ? "Less is left of the encoder’s square than of the decoder’s square." : "At this step, the encoder does not have the higher symmetry score."]
+                    : ["The squares show a part of ", W(), " itself, which acts on characters and positions together. It is hard to see by eye whether this part is symmetric. ", b("Fold the squares along the diagonal to see it.")]
     ));
   };
 
   const title = element("p", { class: "front-title" });
   const draw = () => {
     title.replaceChildren(...(ofPositions()
-      ? ["How much position ", element("i", {}, "i"), " attends to position ", element("i", {}, "j"), ", while two small models train"]
-      : ["A part of ", W(), ", while two small models train"]));
+      ? ["How much position ", element("i", {}, "i"), " attends to position ", element("i", {}, "j"), ", during the training of two small models"]
+      : ["A part of ", W(), ", during the training of two small models"]));
     whole.node.classList.toggle("ia-off", kind === "rotary");
     whole.node.querySelector("input").disabled = kind === "rotary";
     Object.values(panels).forEach((panel) => panel.draw());
@@ -206,7 +206,7 @@ attngeo.interactive("front_figure", (stage, data) => {
     element(
       "div", { class: "front-panels" }, ...Object.values(panels).map((panel) => panel.node),
       line,
-      element("div", { class: "front-chart" }, element("p", { class: "front-head" }, element("b", {}, "Ten such pairs, after training")), chart.node, element("p", { class: "front-note" }, "Thin lines are single pairs, and thick lines are means. Rings mark the pair whose squares are shown.")),
+      element("div", { class: "front-chart" }, element("p", { class: "front-head" }, element("b", {}, "Ten such pairs, after training")), chart.node, element("p", { class: "front-note" }, "Each thin line connects the two scores of an encoder or a decoder for one seed, and thick lines are means. Rings mark the two models whose squares are shown.")),
     ),
   );
   draw();

@@ -5,12 +5,12 @@ attngeo.interactive("models_by_size", (stage, data) => {
   const narrow = document.documentElement.clientWidth < 600; // a narrow screen keeps the size of the words
   const [wide, high] = narrow ? [360, 330] : [860, 420];
   const words = {
-    learned: "learned position embeddings", rotary: "rotary positions",
-    "relative-bias": "relative positions (a bias)", "relative-disentangled": "relative positions",
+    learned: "learned position embeddings", rotary: "rotary position embeddings",
+    "relative-bias": "relative position bias", "relative-disentangled": "relative position embeddings",
   };
   const sources = {
-    released: "score published by the paper’s authors", half: "half of an encoder–decoder; score published by the paper’s authors",
-    read: "weights that we read",
+    released: "score published by the paper’s authors", half: "one half of an encoder–decoder model; score published by the paper’s authors",
+    read: "score computed by us from the weights",
   };
   const size = (count) => (count >= 1e9 ? `${(count / 1e9).toFixed(count < 1e10 ? 1 : 0)} billion`
     : count >= 1e6 ? `${Math.round(count / 1e6)} million` : `${Math.round(count / 1e3)} thousand`);
@@ -80,10 +80,10 @@ attngeo.interactive("models_by_size", (stage, data) => {
     if (text.length > MOST.characters) return "This text is too long for a table of scores.";
     let rows;
     try { rows = JSON.parse(text); } catch { return "This is not JSON. Paste the whole content of the file that attngeo score MODEL -o x.json wrote."; }
-    if (!Array.isArray(rows) || !rows.length || rows.length > MOST.rows || !rows.every(isRow)) return "This is JSON, but not a table that attngeo score wrote.";
-    if (rows.some((row) => row.convention !== "definition")) return "These scores were computed by another formula than the scores shown here. Score the model again without --convention.";
+    if (!Array.isArray(rows) || !rows.length || rows.length > MOST.rows || !rows.every(isRow)) return "This is valid JSON, but it was not written by attngeo score.";
+    if (rows.some((row) => row.convention !== "definition")) return "These scores were computed with a different formula from the scores shown here. Please score the model again without the option --convention.";
     const layers = rows.filter((row) => row.head === -1 && parts.includes(row.part));
-    return layers.length ? layers : "The table has no layer of an encoder or a decoder.";
+    return layers.length ? layers : "This table contains no layers of an encoder or a decoder.";
   };
   const middle = (values) => {
     const sorted = [...values].sort((a, b) => a - b);
@@ -93,7 +93,7 @@ attngeo.interactive("models_by_size", (stage, data) => {
   const box = element("textarea", { rows: 2, spellcheck: "false", id: "ia-yours", placeholder: "paste here" });
   const answer = attngeo.said();
   const show = () => {
-    const table = box.value.trim() ? read(box.value) : "Nothing is uploaded.";
+    const table = box.value.trim() ? read(box.value) : "Your scores stay in this browser and are not uploaded.";
     own.replaceChildren();
     if (typeof table === "string") {
       answer.textContent = table;
@@ -106,8 +106,8 @@ attngeo.interactive("models_by_size", (stage, data) => {
       const [cx, cy] = [chart.across(Math.max(1.6e5, Math.min(1.9e10, parameters))), chart.up(Math.max(-0.13, s))];
       own.append(drawn("circle", { cx, cy, r: 7 }), drawn("text", { x: cx, y: cy - 12, "text-anchor": "middle" }, `yours: ${number(s)}`));
       const outside = rows.filter((row) => Math.abs(row.symmetry - row.symmetry_null_mean) > 1.96 * row.symmetry_null_sd).length;
-      return `Yours, ${rows[0].model.slice(0, MOST.name)}, ${rows[0].part}: s = ${number(s)}; ${outside} of ${rows.length} layers lie outside the range of 95 % of random weights.`;
-    }).join(" ") + " We estimate the size of your model from its layers, without its vocabulary.";
+      return `Your model ${rows[0].model.slice(0, MOST.name)} (${rows[0].part}) has the symmetry score s = ${number(s)}; ${outside} of ${rows.length} layers score outside the central 95 % of random weights.`;
+    }).join(" ") + " We estimate the number of parameters from the layers, so it does not include the token embeddings.";
   };
   box.addEventListener("input", show);
 
@@ -120,10 +120,10 @@ attngeo.interactive("models_by_size", (stage, data) => {
     attngeo.controls(filter, slider),
     element(
       "p", { class: "model-key" }, sample("model encoder", "encoder"), sample("model decoder", "decoder"),
-      sample("model half", "half of an encoder–decoder", true), sample("model read", "ring: weights that we read"),
+      sample("model half", "half of an encoder–decoder model", true), sample("model read", "ring: scored by us from the weights"),
     ),
     chart.node, said,
-    element("div", { class: "model-yours" }, element("label", { for: "ia-yours" }, "Your model: run ", element("code", {}, "attngeo score MODEL -o x.json"), " and paste what the file holds"), box),
+    element("div", { class: "model-yours" }, element("label", { for: "ia-yours" }, "Your model: run ", element("code", {}, "attngeo score MODEL -o x.json"), " and paste the content of the file here"), box),
     answer,
   );
   const first = marks.findIndex((one) => one.name === data.first);

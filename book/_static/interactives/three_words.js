@@ -41,7 +41,7 @@ attngeo.interactive("three_words", (stage, data) => {
   );
   stage.classList.add("front-words");
   stage.append(
-    element("p", {}, element("b", {}, "Press a number to change it"), `: it goes up by one, and from ${most} back to ${number(-most, 0)}. Its mirror image is framed.`),
+    element("p", {}, element("b", {}, "Press a number to change it"), `. Each press increases the number by one, and after ${most} it starts again at ${number(-most, 0)}. A frame marks its mirror image.`),
     grid.node, score, buttons,
   );
   draw();

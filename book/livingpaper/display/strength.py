@@ -1,11 +1,11 @@
 """How sure a finding is, in a word or two beside it: the labels of the reading path."""
 
 STRENGTHS = {
-    "proven": "We give a proof, and a check of its formulas on small examples.",
-    "solid": "The result was found in many models and does not depend on how we count.",
-    "in small models": "The result was found in models that we trained, which are much smaller than those in use.",
-    "measured, unexplained": "The result was measured in released models. We do not know its cause.",
-    "not shown": "The evidence does not settle this question.",
+    "proven": "We prove this result, and we check the formulas of the proof on small examples.",
+    "solid": "We found this result in many models, and it does not change when we count the models in a different way.",
+    "in small models": "We found this result in models that we trained. They are much smaller than those in use.",
+    "measured, unexplained": "We measured this result in released models, but we do not know its cause.",
+    "not shown": "The evidence is not sufficient to answer this question.",
 }
 
 

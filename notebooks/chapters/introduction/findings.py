@@ -68,18 +68,20 @@ def encoders_are_more_symmetric() -> Finding:
     assert odd.model == "BART g2p" and odd.n_layers == 1
     return Finding(
         as_percent(published.auc),
-        "of pairs: the encoder has the higher score $s$",
-        "Published encoders of text are more symmetric than published decoders of text.",
+        "of encoder–decoder pairs, in which the encoder has the higher score $s$",
+        "Published text encoders are more symmetric than published text decoders.",
         "solid",
         "for published text models",
-        f"From the scores that the authors published for text models, we left out those that are repeated, random or wrongly"
-        f" extracted. If we pick any of the {published.n_first} remaining encoders and any of the {published.n_second}"
-        f" remaining decoders, the encoder has the higher symmetry score in {as_percent(published.auc)} of the pairs. On"
-        f" weights that we read ourselves, the encoder has the higher score in {as_percent(every.auc)} of the pairs of"
-        f" {every.n_first} families of encoders and {every.n_second} families of decoders, but most of these encoders"
-        f" do not read text. Among families that read text, the encoder has the higher score in {as_percent(text.auc)} of the"
-        f" pairs, but {text.n_first} families of encoders and {text.n_second} families of decoders are too few to decide. The one encoder with a negative score ({number(odd.symmetry, 2)}) is"
-        f" {odd.model}, a model with a single layer that turns spelling into sounds.",
+        "We used the scores that the authors published for text models, except scores that are repeated, come from random"
+        f" weights or were extracted wrongly. This leaves {published.n_first} encoders and {published.n_second} decoders. If we"
+        " compare each of these encoders with each of these decoders, the encoder has the higher symmetry score in"
+        f" {as_percent(published.auc)} of the pairs. We also scored weights that we read ourselves, from {every.n_first}"
+        f" families of encoders and {every.n_second} families of decoders. The encoder has the higher score in"
+        f" {as_percent(every.auc)} of the pairs of these families, but most of these encoders are not text models. Among the"
+        f" text models alone, the encoder has the higher score in {as_percent(text.auc)} of the pairs of families. This last"
+        f" comparison has only {text.n_first} families of encoders and {text.n_second} families of decoders, which is too few"
+        f" for a conclusion. Only one encoder has a negative score ({number(odd.symmetry, 2)}): {odd.model}, a model with a"
+        " single layer that converts spelling to pronunciation.",
         "pretrained_survey.py",
     )
 
@@ -110,17 +112,18 @@ def learned_positions(experiments: Mapping[str, positions.Judged]) -> Finding:
     of_mini = {name: number(value, 2) for name, value in wide.items()}
     return Finding(
         f"{two['mlm-learned']} → {two['mlm-rotary']}",
-        "score $s$ of encoders, learned → rotary positions",
-        "In small models, encoders become symmetric with learned position embeddings, and hardly with rotary positions.",
+        "score $s$ of encoders, with learned → with rotary position embeddings",
+        "In small models, encoders become symmetric with learned position embeddings, but hardly with rotary ones.",
         "in small models",
         f"4 layers, {spelled(len(experiments))} planned experiments",
-        f"If we replace the learned position embeddings by rotary positions, the score of an encoder that reads single"
-        f" characters drops from {two['mlm-learned']} to {two['mlm-rotary']}. In the shape of the paper's four-layer model it"
-        f" drops from {of_mini['mlm-learned']} to {of_mini['mlm-rotary']}, and on word pieces from {of_pieces['mlm-learned']} to"
-        f" {of_pieces['mlm-rotary']}. {outcomes} A possible reason is that an encoder reads the positions on"
-        " its left and on its right alike, so that position $i$ gains as much from position $j$ as $j$ gains from $i$."
-        " We [prove](positions_theory.py) this under conditions for one layer at the start of training. For trained models,"
-        " the reason is [open](why.py).",
+        "If we replace the learned position embeddings of a character-level encoder by rotary position embeddings, its mean"
+        f" symmetry score drops from {two['mlm-learned']} to {two['mlm-rotary']}. In character-level encoders with the"
+        f" dimensions of the paper's four-layer model, the score drops from {of_mini['mlm-learned']} to"
+        f" {of_mini['mlm-rotary']}. In encoders trained on subword tokens, the score drops from {of_pieces['mlm-learned']} to"
+        f" {of_pieces['mlm-rotary']}. {outcomes} A possible reason for the drop is that an encoder uses the positions to its"
+        " left and to its right in the same way, so position $j$ contributes as much to a prediction at position $i$ as"
+        " position $i$ contributes to a prediction at position $j$. We [prove](positions_theory.py) this, under conditions, for"
+        " a single layer at the start of training. For trained models, the reason is still [open](why.py).",
         "why.py",
     )
 
@@ -131,18 +134,18 @@ def told_outcomes(outcomes: Sequence[positions.Outcome], undated: int) -> str:
         positions.Outcome.HOLDS: "the result met the criterion in {}",
         positions.Outcome.IN_PART: "the effect was smaller or less certain than we had required in {}",
         positions.Outcome.FALLS: "there was no effect in {}",
-        positions.Outcome.UNDECIDED: "there was no answer in {}, because the encoders had hardly learned anything",
+        positions.Outcome.UNDECIDED: "we could not decide in {}, because the encoders had hardly learned anything",
     }
     parts = [words.format(spelled(outcomes.count(of))) for of, words in found.items() if of in outcomes]
     sentence = (
-        f"We wrote down a criterion for each of {spelled(len(outcomes))} experiments before we ran them:"
-        f" {joined_by_and(parts)}."
+        f"Before the training runs, we wrote down a criterion for each of {spelled(len(outcomes))} experiments. In the"
+        f" end, {joined_by_and(parts)}."
     )
     if not undated:
         return sentence
     return (
-        f"{sentence} For {spelled(undated)} of them a reader cannot check that the criterion came first, because the commits"
-        " were lost."
+        f"{sentence} For {spelled(undated)} of these experiments, readers cannot verify that the criterion came first, because"
+        " the commits that would prove it were lost."
     )
 
 
@@ -154,14 +157,14 @@ def one_bert() -> Finding:
     inside, outside, whole = (number(bert[name], 2) for name in ("s inside", "s outside", "s"))
     return Finding(
         outside,
-        f"score $s$ of one BERT outside the directions of its positions ({whole} in all)",
-        "In the one BERT base that we could read, positions explain only a part of the symmetry.",
+        f"score $s$ of one BERT outside the directions of its position embeddings (score of the whole matrix: {whole})",
+        "In the only BERT base model that we could obtain, positions explain only part of the symmetry.",
         "measured, unexplained",
         "one model",
-        "This BERT base was fine-tuned on radiology reports. The directions of its position embeddings hold"
-        f" {bert['share']} of the squared norm of $W_{{qk}}$, and this part is nearly symmetric ({inside}). The rest of"
-        f" $W_{{qk}}$ still scores {outside}, and the whole matrix scores {whole} (medians over {bert['layers']} layers)."
-        " We do not know what makes the rest symmetric.",
+        "This BERT base model was fine-tuned on radiology reports. The directions of its position embeddings contain"
+        f" {bert['share']} of the squared norm of $W_{{qk}}$. This part of the matrix is nearly symmetric, with a score of"
+        f" {inside}. However, the rest of $W_{{qk}}$ also has a score of {outside}, and the whole matrix has a score of {whole}"
+        f" (medians over {bert['layers']} layers). We do not know what makes the rest of the matrix symmetric.",
         "why.py",
     )
 
@@ -175,14 +178,15 @@ def theorem_on_updates(paper: Account) -> Finding:
     return Finding(
         number(untrained.value, 3),
         "correlation that Theorem 2.4 assumes, in untrained models",
-        "Whether the paper's Theorem 2.4 explains the symmetry has not been shown.",
+        "It has not been shown that the paper's Theorem 2.4 explains the symmetry.",
         "not shown",
         "for trained models",
-        "Theorem 2.4 is correct under the assumption that it states: updates are symmetric if *dog* helps to predict *cat*"
-        " as much as *cat* helps to predict *dog*. The paper assumes that these two contributions are correlated. In small"
-        f" untrained models they are not: the correlation is {with_interval(untrained, lambda x: number(x, 3))} (95 % confidence"
-        f" interval over 30 models). {told_in_training(*in_training())} The paper's Theorem 2.3, about decoders,"
-        " [does not follow](directionality.py) as it is printed.",
+        "Theorem 2.4 is correct under the assumption that the paper states for it. The updates are symmetric if *dog*"
+        " contributes as much to predicting *cat* as *cat* contributes to predicting *dog*, and the paper assumes that these two"
+        " contributions are correlated. In small untrained models, we found no such correlation: it is"
+        f" {with_interval(untrained, lambda x: number(x, 3))} (95 % confidence interval over 30 models)."
+        f" {told_in_training(*in_training())} The paper's Theorem 2.3, which is about decoders, [does not"
+        " follow](directionality.py) in the form in which it is printed.",
         "symmetric_updates.py",
     )
 
@@ -199,17 +203,18 @@ def forbidding(experiment: positions.Judged) -> Finding:
     seeds = len(cost["mlm"])
     return Finding(
         number(encoder.value, 2, "+"),
-        "nats of loss for an encoder that may not be symmetric",
+        "nats: increase of the loss of an encoder whose $W_{qk}$ is not allowed to be symmetric",
         "With learned position embeddings, forbidding symmetry hurts a small encoder, but not a small decoder.",
         "in small models",
         f"{spelled(seeds)} seeds",
-        f"If we hold $W_{{qk}}$ skew-symmetric during training, the loss of an encoder on unseen text rises by"
-        f" {with_interval(encoder, lambda x: number(x, 2))} nats (95 % confidence interval over {spelled(seeds)} seeds),"
-        f" although the gap was still closing when training ended. The loss of a decoder rises by {number(decoder.value, 2)}"
-        " nats, which could be chance. All of these models have learned position embeddings. An encoder with rotary"
-        f" positions is not symmetric and still reaches a lower loss ({number(loss['rotary'], 2)} instead of"
-        f" {number(loss['learned'], 2)} nats). So symmetry is what an encoder with learned positions uses, and not what every"
-        " encoder needs.",
+        "If we force $W_{qk}$ to be skew-symmetric during training, the loss of an encoder on unseen text increases by"
+        f" {with_interval(encoder, lambda x: number(x, 2))} nats (95 % confidence interval over {spelled(seeds)} seeds). This"
+        " difference was still shrinking when training ended. The loss of a decoder increases by only"
+        f" {number(decoder.value, 2)} nats, which could be due to chance. All of these models have learned position embeddings."
+        " An encoder with rotary position embeddings is not symmetric, and its loss is nevertheless lower than the loss of an"
+        f" encoder with learned position embeddings ({number(loss['rotary'], 2)} instead of {number(loss['learned'], 2)} nats)."
+        " We conclude that small encoders with learned position embeddings make use of symmetry, but that not every encoder"
+        " needs it.",
         "constraints.py",
     )
 
@@ -229,16 +234,19 @@ def symmetric_start() -> Finding:
     read = max(p.training.tokens for p in asked) / starts.PAPERS.tokens
     return Finding(
         f"{len(lower)} of {len(asked)}",
-        "comparisons in which a symmetric start clearly helped",
-        "It has not been shown that a symmetric start speeds up training.",
+        "comparisons in which a symmetric initialisation clearly helped",
+        "It has not been shown that a symmetric initialisation speeds up training.",
         "not shown",
         "small models, short runs",
-        f"The paper reports that encoders that start symmetric need up to {printed:.0f} % fewer steps. In"
-        f" {spelled(len(lower))} of our {spelled(len(asked))} planned comparisons a symmetric start clearly lowered the"
-        f" loss, and in none of them did it clearly do harm. In that one, which has the shape of the paper's four-layer model,"
-        f" the symmetric start saved {extent(saved, as_percent)} of the steps, with the first seeds and with new ones. By the measure that the paper uses, one *random* start of ours is up to"
-        f" {as_percent(by_chance)} faster than another. Our runs are much shorter than the paper's: the longest of these"
-        f" comparisons reads {100 * read:.2g} % of its tokens.",
+        "The paper reports that encoders with a symmetric initialisation need up to"
+        f" {printed:.0f} % fewer training steps. We planned {spelled(len(asked))} comparisons of encoders with a symmetric and"
+        f" with a random initialisation. The symmetric initialisation clearly lowered the loss in {spelled(len(lower))} of these"
+        " comparisons, and it clearly raised the loss in none of them. The comparison in which it helped uses the dimensions of"
+        " the paper's four-layer model. There, the symmetric initialisation saved"
+        f" {extent(saved, as_percent)} of the training steps, and we found this again with new seeds. However, when we apply the"
+        " paper's measure of speed-up to our encoders with *random* initialisations, one of them appears to be up to"
+        f" {as_percent(by_chance)} faster than another. Our training runs are also much shorter than the paper's: even the"
+        f" longest of these comparisons uses only {100 * read:.2g} % of the paper's number of training tokens.",
         "symmetric_initialisation.py",
     )
 
@@ -249,9 +257,10 @@ def directionality(page: str) -> str:
     read = compared(of_families(recorded_weights().stacks), "directionality").separation
     assert published.low > 0.5 and read.low < 0.5 < read.high
     return (
-        f"**What about decoders?** The other half of the paper's claim is that decoders are *directional*, which means that a"
-        f" few columns of $W_{{qk}}$ have much larger norms than the others. In the published scores of text models, the decoder"
-        f" is more directional in {as_percent(published.auc)} of the pairs, but these scores follow a formula that the paper"
-        f" does not state. By the formula that the paper states, and on weights that we read, the decoder is more directional in"
-        f" {as_percent(read.auc)} of the pairs of families, which decides nothing. {strength('not shown')} [More]({page})"
+        "**What about decoders?** The second half of the paper's claim is that decoders are *directional*, which means that a"
+        " few columns of $W_{qk}$ have much larger norms than the other columns. According to the published scores of text"
+        f" models, the decoder is more directional than the encoder in {as_percent(published.auc)} of the pairs. However, these"
+        " scores were computed by a formula that the paper does not state. With the formula stated in the paper"
+        f" and with weights that we read ourselves, the decoder is more directional in {as_percent(read.auc)} of the pairs of"
+        f" families, so we cannot decide this question. {strength('not shown')} [More]({page})"
     )

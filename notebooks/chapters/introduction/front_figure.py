@@ -80,16 +80,16 @@ def _still(squares: dict[str, Kernels], shown: dict) -> CaptionedFigure:
     steps = f"{shown['steps'][-1]:,}"
     means = {f"{model}, {kind}": number(value, 2) for model, kinds in ends.items() for kind, value in kinds.items()}
     caption = (
-        f"**Left and middle:** how much position $i$ (row) attends to position $j$ (column) in the first layer of an"
+        f"**Left and middle:** How much position $i$ (row) attends to position $j$ (column) in the first layer of an"
         f" encoder and of a decoder with learned position embeddings, after {steps} training steps. The median"
-        f" symmetry score over the layers of these two models is {number(of_pair['encoder']['median'][-1], 2)} for the"
-        f" encoder and {number(of_pair['decoder']['median'][-1], 2)} for the decoder. **Right:** symmetry score of"
-        f" {seeds} other pairs of models, each with learned position embeddings and with rotary positions."
+        f" symmetry score over the layers is {number(of_pair['encoder']['median'][-1], 2)} for this encoder"
+        f" and {number(of_pair['decoder']['median'][-1], 2)} for this decoder. **Right:** Symmetry scores of"
+        f" {seeds} other pairs of models, each trained with learned and with rotary position embeddings."
     )
     alt = (
-        "Two squares of colours, that of an encoder nearly its own mirror image, that of a decoder lopsided, and lines"
-        f" that cross. With learned position embeddings, encoders score {means['encoder, table']} and decoders"
-        f" {means['decoder, table']}. With rotary positions, encoders score {means['encoder, rotary']} and decoders"
+        "Two coloured squares and a line chart. The square of an encoder is nearly its own mirror image, but the square"
+        f" of a decoder is not. In the chart, the lines of encoders and decoders cross. With learned position embeddings, encoders score {means['encoder, table']} and decoders"
+        f" {means['decoder, table']}. With rotary position embeddings, encoders score {means['encoder, rotary']} and decoders"
         f" {means['decoder, rotary']}."
     )
     return CaptionedFigure(_drawn(squares, shown["seeds"]), "fig-front", caption, alt)

@@ -83,12 +83,14 @@ def _still(models: pd.DataFrame) -> CaptionedFigure:
     figure.legend(loc="outside lower center", ncols=3)
     rho = number(rank_correlation(released_by_size(released_results()), "encoder"), 2)
     caption = (
-        f"Symmetry score of {len(models)} language models and halves of encoder–decoders, median over layers, against"
-        " the number of parameters. Filled points are scores that the paper's authors published, and rings are models"
-        " whose weights we read. Toys are models that were trained on TinyStories."
+        f"Symmetry scores (median over layers) of {len(models)} language models, plotted against the number of"
+        " parameters. The encoder and the decoder of an encoder–decoder model are separate points. Filled points are scores"
+        " that the authors of the paper published, and rings are models whose weights we read ourselves. The models called"
+        " toys were trained on TinyStories."
     )
     alt = (
-        "Scatter plot of the symmetry score against the number of parameters. Encoders lie above decoders and fall with"
-        f" size (rank correlation {rho}), and decoders lie mostly below 0.2."
+        "Scatter plot of the symmetry score against the number of parameters. Most encoders score higher than most"
+        f" decoders, and larger published encoders score lower than smaller ones (rank correlation {rho}). Most decoders"
+        " score below 0.2."
     )
     return CaptionedFigure(figure, "fig-models-by-size", caption, alt)

@@ -32,10 +32,12 @@ def opening(first: positions.Judged, pieces: positions.Judged) -> str:
     assert s["clm-rotary"] - s["mlm-rotary"] > 0.2 and 0 < of_pieces["clm-rotary"] - of_pieces["mlm-rotary"] < 0.05
     return (
         f"A [paper at ICML 2025]({PAPER}) claims that training makes the query–key weights $W_{{qk}}$ symmetric in encoders"
-        " such as BERT, but not in decoders such as GPT. Encoders are indeed more symmetric, but in the small models that we"
-        " trained this depends on how a model encodes positions. **With rotary positions the order is reversed: in models that"
-        f" read single characters, decoders score {number(s['clm-rotary'], 2)} and encoders {number(s['mlm-rotary'], 2)}. On"
-        f" word pieces it is nearly a tie ({number(of_pieces['clm-rotary'], 2)} and {number(of_pieces['mlm-rotary'], 2)}).**"
+        " such as BERT, but not in decoders such as GPT. We confirm that encoders are more symmetric than decoders. In the"
+        " small models that we trained, however, this difference depends on how a model encodes positions. **With rotary"
+        " position embeddings, the order is reversed: character-level decoders have a symmetry score of"
+        f" {number(s['clm-rotary'], 2)}, whereas character-level encoders score only {number(s['mlm-rotary'], 2)}. In models"
+        f" trained on subword tokens, decoders ({number(of_pieces['clm-rotary'], 2)}) and encoders"
+        f" ({number(of_pieces['mlm-rotary'], 2)}) are nearly tied.**"
     )
 
 
@@ -58,21 +60,26 @@ def to_keep_in_mind(models: pd.DataFrame, experiments: Mapping[str, positions.Ju
             ":::{div} front-mind",
             "**What to keep in mind**",
             "",
-            "- **A matrix $W_{qk}$ that is not symmetric does not make attention between positions lopsided.** Rotary positions"
-            " turn queries and keys after $W_{qk}$ has been applied. For example, in SmolLM2, a released decoder with rotary"
-            f" positions, $W_{{qk}}$ scores {number(of_rotary['symmetry'], 2)}, but the mean attention scores between two positions"
-            f" score {number(of_rotary['between_places'], 2)} (medians over layers). We have not measured this in our small models.",
-            f"- **On word pieces the reversal is small.** In models that read word pieces, rotary positions take encoders from {number(pieces['mlm-learned'], 2)}"
-            f" to {number(pieces['mlm-rotary'], 2)} and decoders from {number(pieces['clm-learned'], 2)} to"
-            f" {number(pieces['clm-rotary'], 2)}. In the shape of the paper's four-layer model, which reads characters, rotary"
-            f" positions take encoders from {number(mini['mlm-learned'], 2)} to {number(mini['mlm-rotary'], 2)} and decoders from"
+            "- **Attention between positions can be symmetric even if $W_{qk}$ is not.** Rotary position embeddings rotate the"
+            " queries and keys after these have been computed, so $W_{qk}$ alone does not determine the attention scores. For"
+            " example, SmolLM2 is a released decoder with rotary position embeddings. Its $W_{qk}$ has a symmetry score of"
+            f" only {number(of_rotary['symmetry'], 2)}, but its mean attention scores between pairs of positions have a"
+            f" symmetry score of {number(of_rotary['between_places'], 2)} (medians over layers). We have not measured this in"
+            " our small models.",
+            "- **In models trained on subword tokens, the reversal is small.** When we replace learned position embeddings by"
+            f" rotary ones in these models, the mean score of encoders changes from {number(pieces['mlm-learned'], 2)} to"
+            f" {number(pieces['mlm-rotary'], 2)}, and the mean score of decoders changes from"
+            f" {number(pieces['clm-learned'], 2)} to {number(pieces['clm-rotary'], 2)}. In character-level models with the"
+            " dimensions of the paper's four-layer model, the same replacement changes the mean score of encoders from"
+            f" {number(mini['mlm-learned'], 2)} to {number(mini['mlm-rotary'], 2)}, and the mean score of decoders from"
             f" {number(mini['clm-learned'], 2)} to {number(mini['clm-rotary'], 2)}.",
-            "- **Released models show that learned positions are not the only way.** The encoders of T5 score"
-            f" {extent(t5, two_digits)} and those of DeBERTa {extent(deberta, two_digits)}, without learned position embeddings."
-            f" Released decoders with rotary positions ({extent(rotary, two_digits)}) do not score higher than GPT-2, which has"
-            f" learned position embeddings ({extent(gpt2, two_digits)}).",
-            "- **The models of the figure are small**, and no released encoder with rotary positions is among the models that we"
-            " could count.",
+            "- **Released models can be symmetric without learned position embeddings.** For example, the encoders of T5 score"
+            f" {extent(t5, two_digits)} and the encoders of DeBERTa score {extent(deberta, two_digits)}, although neither family"
+            " adds learned position embeddings to its tokens. Released decoders with rotary position embeddings score"
+            f" {extent(rotary, two_digits)}, which is not higher than the scores of the GPT-2 models"
+            f" ({extent(gpt2, two_digits)}), which have learned position embeddings.",
+            "- **The models in the figure are small.** We could not compare them with released encoders that have rotary"
+            " position embeddings, because there is no such encoder among the released models that we could include.",
             ":::",
         )
     )
@@ -85,28 +92,33 @@ def what_is_shown(first: positions.Judged) -> str:
     seeds = len(first.arms["mlm-learned"])
     repeated = repetition()
     return f"""::::{{dropdown}} What exactly is shown?
-**The models.** Four small models start from the same random weights: {config["layers"]} layers of width {config["d_model"]} that
-read {config["block_size"]} characters of Wikipedia at a time and train for {config["steps"]:,} steps. The squares show the first
-layer of these models. The large number above a square is the median score over the {config["layers"]} layers, which is also what
-the chart shows. The chart shows {seeds} other pairs of models with other random weights, and the thick lines are means.
+**The models.** The figure shows four small models that started from the same random weights. Each model has
+{config["layers"]} layers of width {config["d_model"]}, reads {config["block_size"]} characters of Wikipedia at a time, and was
+trained for {config["steps"]:,} steps. The squares show the first layer of each model. The large number above a square is the
+median score over the {config["layers"]} layers, and the chart shows the same median. The thin lines of the chart are {seeds}
+further pairs of models, which started from other random weights, and the thick lines are the means over these pairs.
 
-**The squares with learned embeddings.** Row $i$ and column $j$ show how much position $i$ attends to position $j$, whatever
-characters stand there: $P W_{{qk}} P^\\top$, where the rows of $P$ are the position embeddings minus their mean. Numbers are
-therefore relative to the average of a row and of a column. **Each square is scaled to its own largest number, at every step, so shades cannot be compared between two steps.**
-These runs did not record the scale. We therefore repeated the two runs on another processor, where their symmetry scores
-differ by at most {number(repeated.gap, 2)} from those shown. At the end of training, the largest number in the encoder's square is
-{number(repeated.largest["encoder"], 2)}, and the largest number in the decoder's square is {number(repeated.largest["decoder"], 2)}.
-What the squares do not show is how much of $W_{{qk}}$ they account for: the directions of positions hold
-{100 * repeated.share["encoder"]:.0f} % of the squared norm of $W_{{qk}}$ in the first layer of this encoder, but only
-{100 * repeated.share["decoder"]:.0f} % in that of the decoder. In the models of the chart these shares are {100 * shares["mlm"]:.0f} %
-and {100 * shares["clm"]:.0f} % (means over {seeds} seeds, medians over layers). A decoder never uses the part above its diagonal, because
-it cannot look ahead, and its last position has nothing left to predict.
+**The squares with learned embeddings.** Row $i$ and column $j$ show how much position $i$ attends to position $j$, regardless
+of which characters are there. We compute this as $P W_{{qk}} P^\\top$, where the rows of $P$ are the position embeddings minus
+their mean. Because the mean is subtracted, every value is relative to the average of its row and of its column. **We scale each
+square by its own largest absolute value at every training step, so shades cannot be compared between two steps.** The absolute
+scale was not recorded in these training runs. We therefore repeated the two runs on another processor, where the symmetry
+scores differ by at most {number(repeated.gap, 2)} from the scores shown. At the end of the repeated runs, the largest absolute
+value is {number(repeated.largest["encoder"], 2)} in the encoder's square and {number(repeated.largest["decoder"], 2)} in the
+decoder's square. The squares also do not show how large a part of $W_{{qk}}$ is due to positions. In the first layer of this
+encoder, the directions of the position embeddings contain {100 * repeated.share["encoder"]:.0f} % of the squared norm of
+$W_{{qk}}$, but in the first layer of the decoder they contain only {100 * repeated.share["decoder"]:.0f} %. In the models of the
+chart, the corresponding shares are {100 * shares["mlm"]:.0f} % for encoders and {100 * shares["clm"]:.0f} % for decoders (means
+over {seeds} seeds, medians over layers). A decoder never uses the entries above the diagonal, because it cannot attend to later
+positions. At its last position, a decoder has no next character to predict.
 
-**The squares with rotary positions.** Rotary positions turn queries and keys after they have been computed. $W_{{qk}}$ is
-the same at every position, so there is no square of positions to show. We show the first rows and columns of $W_{{qk}}$ instead.
+**The squares with rotary position embeddings.** Rotary position embeddings rotate queries and keys after they have been
+computed. The matrix $W_{{qk}}$ is therefore the same at every position, and there is no matrix of positions that we could show.
+Instead, we show the first rows and columns of $W_{{qk}}$.
 
-**"Not symmetric".** When a square is folded, the percentage below it is the share of its sum of squares that is left in its
-skew-symmetric part: 0 % for a symmetric matrix, 50 % for a random one.
+**"Not symmetric".** When you fold a square, we subtract its mirror image. The percentage below the square is the squared norm of
+the skew-symmetric part as a share of the squared norm of the whole square. This share is 0 % for a symmetric matrix and about
+50 % for a random matrix.
 ::::"""
 
 
@@ -134,18 +146,22 @@ def how_to_read(models: pd.DataFrame) -> str:
     assert (layers["symmetry"] > most).all()
     return "\n".join(
         (
-            f"The command reads only the query and key weights of a model. The example is {name}, a small encoder for sentences.",
+            f"The command needs only the query and key weights of a model. As an example, we score {name}, a small encoder that"
+            " computes sentence embeddings.",
             "",
-            f"- The median layer scores **$s$ = {number(layers['symmetry'].median(), 2)}**. Of random weights of the same shape, 95 %"
-            f" score between {number(least, 3)} and {number(most, 3)}, so all {spelled(len(layers))} layers are far from random.",
-            "- Compare a model only with models of **similar size** and with the **same type of positional encoding**. The"
-            f" published encoders with learned position embeddings score {extent(learned['s'], two_digits)}, and the published"
-            f" decoders with rotary positions score {extent(rotary['s'], two_digits)}.",
-            "- A star marks a layer outside the range of 95 % of random weights. *z* is the distance from the mean of random weights"
-            " in standard deviations, and *p* is the share of random weights that lie as far from it.",
-            "- *Directionality* is the paper's second score. It compares the rows of $W_{qk}$ that have large norms with the columns that"
-            " have large norms, and the last two columns of the table count them."
-            f" [Question 7]({questions()[6].page}) explains why this score needs more care.",
+            f"- The median layer scores **$s$ = {number(layers['symmetry'].median(), 2)}**. For comparison, 95 % of random"
+            f" matrices of the same shape have a score between {number(least, 3)} and {number(most, 3)}. All"
+            f" {spelled(len(layers))} layers are therefore much more symmetric than random matrices.",
+            "- You should compare a model only with models of **similar size** and with the **same type of positional encoding**."
+            f" The published encoders with learned position embeddings score {extent(learned['s'], two_digits)}, and the"
+            f" published decoders with rotary position embeddings score {extent(rotary['s'], two_digits)}.",
+            "- A star marks a score that is outside the central 95 % of the scores of random weights. The column *z* is the"
+            " difference from the mean of random weights, in standard deviations. The column *p* is the share of random weights"
+            " whose score differs at least as much from this mean.",
+            "- *Directionality* is the paper's second score. It compares the rows of $W_{qk}$ that have large norms with the"
+            " columns that have large norms. The last two columns of the table count these rows and columns."
+            f" [Question 7]({questions()[6].page}) explains why directionality has to be interpreted with more care than"
+            " symmetry.",
         )
     )
 
@@ -164,10 +180,11 @@ def about_sizes(models: pd.DataFrame) -> str:
     halves = t5.pivot(index="name", columns="part", values="s")
     assert (halves["decoder"] > halves["encoder"]).sum() == 1
     return (
-        f"Among the {len(encoders)} published encoder-only models, larger models are less symmetric (rank correlation"
-        f" {number(rho, 2)}). T5 is different: the encoder of its smallest model scores {number(smallest.s, 2)}, and the"
-        f" encoder of its largest model, T5-11B, scores {number(largest.s, 2)}. T5-11B is also the only model of this family whose decoder"
-        f" ({number(decoder, 2)}) has a higher score than its encoder. We do not know the reason for either of these observations."
+        f"Among the {len(encoders)} published encoder-only models, larger models are less symmetric than smaller models (rank"
+        f" correlation {number(rho, 2)}). The T5 family does not follow this pattern: the encoder of the smallest T5 model scores"
+        f" {number(smallest.s, 2)}, whereas the encoder of the largest, T5-11B, scores {number(largest.s, 2)}. T5-11B is also"
+        f" the only T5 model whose decoder ({number(decoder, 2)}) has a higher score than its encoder. We do not know the reason"
+        " for either of these observations."
     )
 
 
