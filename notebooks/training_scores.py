@@ -18,11 +18,11 @@
 # **The prediction about symmetry is confirmed: in {glue:text}`s-holds` pairs of models whose scores the authors released, the
 # encoder has the higher symmetry score at the end of training** {glue:md}`solid:myst`. **The prediction about directionality is
 # undecided: the decoder is the more directional model in only {glue:text}`d-holds` pairs, and columns with large norms, which
-# the paper predicts for decoders, also appear in every encoder** {glue:md}`not-shown:myst`. We also trained small models. In those that read characters, both differences between encoders and decoders
-# depend on the type of positional encoding. With learned position embeddings, which the paper's models use, both differences
-# have the sign that the paper predicts. With rotary position embeddings, both differences have the opposite sign, although
-# the reversal in directionality is larger than the variation between seeds in only {glue:text}`d-rotary-reversed` of
-# {glue:text}`d-rotary-characters` experiments.
+# the paper predicts for decoders, also appear in every encoder** {glue:md}`not-shown:myst`. We also trained small models. In
+# our character-level models, both differences between encoders and decoders depend on the type of positional encoding. With
+# learned position embeddings, which the paper's models use, both differences have the sign that the paper predicts. With
+# rotary position embeddings, both differences have the opposite sign, although the reversal in directionality is larger than
+# the variation between seeds in only {glue:text}`d-rotary-reversed` of {glue:text}`d-rotary-characters` experiments.
 
 # %% tags=["remove-cell"]
 from chapters.training_scores.planned import EXPERIMENTS, difference_table, planned_of, planned_pairs
@@ -94,17 +94,18 @@ released_over_steps()
 # **The authors' models.** The authors released the scores of {glue:text}`n-released` pairs of models. The two models of a
 # pair have the same depth (4 or 12 layers) and were trained on the same dataset (Wikipedia, Red Pajama or Jigsaw), one as an
 # encoder and the other as a decoder. The paper discusses only the pairs with 12 layers. According to [an
-# audit](../notation.md#the-audit) of the authors' code, the authors' decoders were not trained to predict every next token.
-# Instead, these decoders predict [only the masked tokens](training_scores_details.py#the-models), and they use only the text
-# to the left of each masked token. According to the same audit, each token in the authors' versions of Wikipedia and Red
-# Pajama is a single character.
+# audit](../notation.md#the-audit) of the authors' code, the authors' decoders were not trained to predict the next token at
+# every position. Instead, they were trained to predict [only the masked tokens](training_scores_details.py#the-models) from
+# the text to the left of each masked token. According to the same audit, each token in the authors' versions of Wikipedia and
+# Red Pajama is a single character.
 #
 # **Our models.** We trained {glue:text}`n-runs` small models with learned position embeddings, and we repeated some of the
 # [settings](training_scores_details.py#recorded-runs) with several seeds. Our decoders predict every next token. To see how
 # positional encoding affects the two scores, we also use {glue:text}`n-experiments` experiments of the chapter
 # [Positions](positions.py), which we planned in advance. In these planned experiments, we trained the same small models with
-# learned position embeddings and with rotary position embeddings. In the first of them, we also trained models with other
-# types of positional encoding. The models read either single characters or subword tokens.
+# learned position embeddings and with rotary position embeddings. In the first of these experiments, we also trained models
+# with other types of positional encoding. Some of these models are character-level models, and the others are trained on
+# subword tokens.
 #
 # **When we call a difference real.** For our own models, we give 95 % confidence intervals over seeds in square brackets. We
 # compute a confidence interval only if at least three seeds are available. A difference is *larger than the variation
@@ -112,7 +113,7 @@ released_over_steps()
 # them was trained only once. To judge a difference in directionality between two of the authors' models, we therefore ask
 # how large this difference is between two randomly initialised models. For randomly initialised models, the difference in
 # directionality has a standard deviation of {glue:text}`gap-sd-12` with 12 layers and {glue:text}`gap-sd-4` with 4 layers. We
-# call a difference in directionality between two of the authors' models *larger than chance* if it exceeds
+# call a difference in directionality between two of the authors' models *larger than expected by chance* if it exceeds
 # {glue:text}`scatter` of these standard deviations, and *undecided* otherwise.
 #
 # :::{admonition} How sure is this?
@@ -170,15 +171,16 @@ show(symmetry_in_training(), unfolded=True)
 # **Our small models with learned position embeddings agree with the paper.** In {glue:text}`n-settings` settings of this
 # chapter, we trained both encoders and decoders with at least three seeds. The encoders are more symmetric than the decoders
 # in all of these settings, and in {glue:text}`n-settings-met` of them the difference is larger than the variation between
-# seeds ([every setting](training_scores_details.py#encoders-against-decoders)). In the planned experiments, the encoders
-# with learned position embeddings are more symmetric than the decoders by more than the variation between seeds in all
-# {glue:text}`n-learned` experiments in which the encoders learned anything beyond how frequent each token is.
+# seeds ([every setting](training_scores_details.py#encoders-against-decoders)). We also consider the {glue:text}`n-learned`
+# planned experiments in which the encoders with learned position embeddings learned anything beyond the frequencies of the
+# tokens. In all of these experiments, the encoders are more symmetric than the decoders, and the difference is larger than the
+# variation between seeds.
 #
 # **With rotary position embeddings, the decoders are often the more symmetric models** ({numref}`tab-training-positions-s`).
-# The decoders with rotary position embeddings have a higher final symmetry score than the encoders in
-# {glue:text}`n-rotary-decoders` of {glue:text}`n-rotary` planned experiments, by more than the variation between seeds.
-# {glue:text}`rotary-others` Without any positional encoding, which we tried in one experiment on characters, the decoders
-# are more symmetric than the encoders, too, but the difference is small: {glue:text}`none-s`.
+# In {glue:text}`n-rotary-decoders` of {glue:text}`n-rotary` planned experiments, the decoders with rotary position embeddings
+# have a higher final symmetry score than the encoders, and the difference is larger than the variation between seeds.
+# {glue:text}`rotary-others` In one experiment, we also trained character-level models without any positional encoding. In this
+# experiment, the decoders are again more symmetric than the encoders, but the difference is small: {glue:text}`none-s`.
 
 # %% tags=["remove-input"]
 table(
@@ -194,9 +196,9 @@ table(
 # between step {glue:text}`first-step` and step {glue:text}`last-step` ({numref}`tab-training-growth-authors`). Our own
 # encoders with learned position embeddings show the same growth ({numref}`tab-training-growth-ours`), and in
 # {glue:text}`n-grown-beyond` of the {glue:text}`n-grown-settings` settings with at least three seeds this growth is larger
-# than the variation between seeds. In none of these settings does the symmetry score later decrease by more than the
-# variation between seeds. In a few other settings, each with a single seed, the symmetry score first rises a little and then
-# [decreases again](training_scores_details.py#where-symmetry-falls-again).
+# than the variation between seeds. Later decreases of the symmetry score do not exceed the variation between seeds in any of
+# these settings. In a few other settings, each with a single seed, the symmetry score first rises a little and then [decreases
+# again](training_scores_details.py#where-symmetry-falls-again).
 
 # %% tags=["remove-input"]
 table(
@@ -214,13 +216,13 @@ table(
 )
 
 # %% [markdown]
-# Without learned position embeddings, the symmetry of our encoders hardly grows. In the first planned experiment on
-# characters ({glue:text}`first-seeds` seeds), the mean symmetry score of the encoders with rotary position embeddings rises
-# to {glue:text}`rotary-peak` and has fallen to {glue:text}`rotary-end` by the end of training, and this decrease is larger
-# than the variation between seeds. In the same experiment, the mean symmetry score of the encoders without any positional
-# encoding rises to {glue:text}`none-peak` and ends at {glue:text}`none-end`. In the second experiment, which used new seeds,
-# the symmetry score of the encoders with rotary position embeddings grows by {glue:text}`new-growth` in total. The confidence
-# interval of this increase, {glue:text}`new-interval`, includes zero.
+# Without learned position embeddings, the symmetry of our encoders hardly grows. In the first planned experiment with
+# character-level models ({glue:text}`first-seeds` seeds), the mean symmetry score of the encoders with rotary position
+# embeddings rises to {glue:text}`rotary-peak` and has fallen to {glue:text}`rotary-end` by the end of training, and this
+# decrease is larger than the variation between seeds. In the same experiment, the mean symmetry score of the encoders without
+# any positional encoding rises to {glue:text}`none-peak` and ends at {glue:text}`none-end`. In the second experiment, which
+# used new seeds, the symmetry score of the encoders with rotary position embeddings grows by {glue:text}`new-growth` in total.
+# The confidence interval of this increase, {glue:text}`new-interval`, includes zero.
 #
 # **The symmetry score of decoders stays close to zero only in deep decoders.** The paper says that decoders learn "almost
 # non-symmetric matrices" (Section 4.1, second paragraph). For the authors' 12-layer decoders, this statement is true of the median over layers, which lies
@@ -238,9 +240,9 @@ table(
 #
 # **The authors' models do not settle the question.** According to the paper, decoders should be more directional than
 # encoders at the end of training. In the authors' models, the decoder is the more directional model in only
-# {glue:text}`d-holds` pairs, namely the 12-layer pairs on {glue:text}`d-which`. Of these
-# differences, only the one on {glue:text}`which-apart` is larger than chance ({numref}`tab-training-gaps`). None of the
-# differences between the 4-layer models is larger than chance.
+# {glue:text}`d-holds` pairs, namely the 12-layer pairs on {glue:text}`d-which`. Among these pairs, the difference is larger
+# than expected by chance only on {glue:text}`which-apart` ({numref}`tab-training-gaps`). In the 4-layer pairs, no difference
+# in directionality is larger than expected by chance.
 
 # %% tags=["remove-input"]
 table(
@@ -252,14 +254,16 @@ table(
 )
 
 # %% [markdown]
-# **In our small models, the answer depends on the type of positional encoding.** Our experiments on characters provide the
-# best evidence for the paper's claim, but they also provide a striking exception to it ({numref}`tab-training-positions-d`).
-# With learned position embeddings, the decoders are more directional than the encoders in all {glue:text}`d-learned-met`
-# planned experiments on characters, by more than the variation between seeds. With rotary position embeddings, the encoders
-# are the more directional models in {glue:text}`d-rotary-negative` experiments on characters, and the confidence interval excludes zero in {glue:text}`d-rotary-reversed` of them. The paper reports that
-# encoders and decoders differ in symmetry and in directionality. In our character-level models, the type of positional
-# encoding determines the sign of both differences. Our planned experiments on subword tokens leave the question about
-# directionality open, because none of their confidence intervals excludes zero.
+# **In our small models, the answer depends on the type of positional encoding.** Our experiments with character-level models
+# provide the best evidence for the paper's claim, but also a striking exception to this claim
+# ({numref}`tab-training-positions-d`). With learned position embeddings, the decoders are more directional than the encoders
+# in all {glue:text}`d-learned-met` planned experiments with character-level models, and the difference is larger than the
+# variation between seeds. With rotary position embeddings, the encoders are the more directional models in
+# {glue:text}`d-rotary-negative` of these experiments, but the confidence interval excludes zero in only
+# {glue:text}`d-rotary-reversed` of them. The paper reports that encoders and decoders differ in symmetry and in
+# directionality. In our character-level models, the type of positional encoding determines the sign of both differences. Our
+# planned experiments with models trained on subword tokens do not answer the question about directionality, because all
+# confidence intervals include zero.
 
 # %% tags=["remove-input"]
 table(
@@ -271,16 +275,16 @@ table(
 )
 
 # %% [markdown]
-# The {glue:text}`n-runs` models that we trained for this chapter, all of which have learned position embeddings, are
-# consistent with the planned experiments. On characters, the decoders of this chapter are more directional than the encoders
-# by more than the variation between seeds ({glue:text}`d-chapter-characters`). On subword tokens, the confidence interval is
-# too wide for any conclusion ({glue:text}`d-chapter-subwords`).
+# For this chapter, we trained {glue:text}`n-runs` further models, all of them with learned position embeddings. The results
+# agree with those of the planned experiments. Among the character-level models, the decoders are more directional than the
+# encoders, and the difference is larger than the variation between seeds ({glue:text}`d-chapter-characters`). For the models
+# trained on subword tokens, the confidence interval is too wide for any conclusion ({glue:text}`d-chapter-subwords`).
 #
 # **In some of our decoders, columns gain in norm during training.** The paper predicts that decoders "develop high-norm
 # columns incrementally during training" (Section 4.1, first paragraph). In our decoders with learned position embeddings, the directionality score falls in
 # {glue:text}`n-change-fall` of {glue:text}`n-change` settings, and the decrease is larger than the variation between seeds in
-# {glue:text}`n-change-met` of them ({numref}`tab-training-decoder-change`). These are {glue:text}`change-met`. In no setting
-# does the directionality score rise by more than the variation between seeds.
+# {glue:text}`n-change-met` of them ({numref}`tab-training-decoder-change`). These are {glue:text}`change-met`. No increase of
+# the directionality score is larger than the variation between seeds.
 
 # %% tags=["remove-input"]
 table(
@@ -315,9 +319,9 @@ table(
 # layers" (Section 4.1, second paragraph). Each of the authors' 12-layer decoders
 # does indeed have at least one layer that is clearly skew-symmetric ({numref}`tab-training-skew`). In the most skew-symmetric
 # layer of each decoder, the skew-symmetric part of the query-key matrix accounts for {glue:text}`skew-shares` of the squared
-# norm. In a random matrix, the skew-symmetric part accounts for half of the squared norm. The paper does not define how much
-# counts as strong. We also cannot check whether the skew-symmetric layers are the middle layers, because our copy of the
-# scores does not record the order of the layers.
+# norm. In a random matrix, the skew-symmetric part accounts for half of the squared norm. The paper does not state how large
+# the skew-symmetric part must be to count as strong. We also cannot check whether the skew-symmetric layers are the middle
+# layers, because our copy of the scores does not record the order of the layers.
 
 # %% tags=["remove-input"]
 table(
@@ -511,13 +515,13 @@ for name, value in {
 # ## What this means for you
 #
 # - Suppose that you have an encoder and a decoder that were trained as a pair, like the models in the paper, with learned
-#   position embeddings. You can then identify the encoder by its higher symmetry score. Before you do so, check which type
-#   of positional encoding the models use: in our small models with rotary position embeddings on characters, the decoder has
-#   the higher symmetry score. Compare only models of a similar size, because [larger
-#   encoders are less symmetric](pretrained_survey.py#larger-encoders-are-less-symmetric).
+#   position embeddings. You can then identify the encoder by its higher symmetry score. However, first check which type of
+#   positional encoding the models use, because in our small character-level models with rotary position embeddings, the
+#   decoder has the higher symmetry score. Compare only models of a similar size, because [larger encoders are less
+#   symmetric](pretrained_survey.py#larger-encoders-are-less-symmetric).
 # - Do not use the directionality score to infer whether a model is an encoder or a decoder. In most pairs of the authors'
-#   models, the difference in directionality is not larger than chance, and in our small models the sign of this difference
-#   changes with the type of positional encoding.
+#   models, the difference in directionality is not larger than expected by chance, and in our small character-level models the
+#   sign of this difference depends on the type of positional encoding.
 # - To train a model and record both scores during training, run `attngeo train --preset mini --objective mlm -o RUN`.
 # - Small models cannot confirm or refute the results that Figure 3 of the paper shows. To confirm or refute these results,
 #   one would have to train both encoders and decoders with 12 layers and a hidden size of 768 on ordinary text that is not

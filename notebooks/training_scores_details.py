@@ -299,7 +299,7 @@ def directionality_in_training():
     yield compare(words, sum(gap.met for gap in deep), "<", len(deep))
     words = f"authors' {len(deep)} pairs with 12 layers: encoder more directional, by more than chance"
     yield exact(words, sum(gap.reversed for gap in deep), 0, 0)
-    words = f"authors' {len(small)} pairs with 4 layers: difference not larger than chance"
+    words = f"authors' {len(small)} pairs with 4 layers: difference not larger than expected by chance"
     yield exact(words, sum(not (gap.met or gap.reversed) for gap in small), len(small), 0)
     cases = encoder_minus_decoder("directionality", "$d$ of the encoder minus $d$ of the decoder")
     yield from beside(cases)
@@ -309,7 +309,7 @@ def directionality_in_training():
         "remark": f"""The range about a difference between the authors' models extends {SCATTER} standard deviations of the
         difference between randomly initialised models to either side. In {len(deep) - len(against)} of the authors'
         {len(deep)} pairs with 12 layers, the decoder is more directional than the encoder, as the paper says; in {beyond} of
-        them the difference is larger than chance. On {", ".join(against)} the sign is reversed. {doubt(cases)} The authors'
+        them the difference is larger than expected by chance. On {", ".join(against)} the sign is reversed. {doubt(cases)} The authors'
         directionality scores follow, according to the audit, the formula in the authors' code; those of our models follow
         Definition 3.2 of the paper."""
     }

@@ -22,7 +22,7 @@ from attngeo.experiments.runs.arms import Arm, Measure
 from attngeo.experiments.runs.estimates import LEAST_SEEDS
 from attngeo.experiments.runs.numbers_in_words import as_percent, as_score, number, with_interval
 
-LARGER, UNDECIDED = "larger than chance", "undecided"
+LARGER, UNDECIDED = "larger than expected by chance", "undecided"
 
 
 def with_intervals(arms: Iterable[Arm]) -> list[Arm]:
@@ -70,7 +70,7 @@ def growth_table() -> pd.DataFrame:
 
 
 def gap_outcome(gap: Case) -> str:
-    """Whether a difference between two of the authors' models is larger than chance."""
+    """Whether a difference between two of the authors' models is larger than expected by chance."""
     return LARGER if gap.met or gap.reversed else UNDECIDED
 
 
