@@ -89,8 +89,8 @@ for name, value in {
 #   random weights, were extracted wrongly or are of another kind ([every point](pretrained_survey_details.py#every-released-point)).
 # - The {glue:text}`n-encoders` released encoders belong to only {glue:text}`n-families` families, and the models of a family share
 #   authors, data or training recipe.
-# - We also read the weights of other models ourselves. There, the encoder has the higher score in {glue:text}`pairs-read` pairs of
-#   families ({glue:text}`share-read`). {glue:text}`which-read-text` {glue:text}`text-alone`
+# - We also read the weights of other models ourselves. Among these models, the encoder has the higher score in
+#   {glue:text}`pairs-read` pairs of families ({glue:text}`share-read`). {glue:text}`which-read-text` {glue:text}`text-alone`
 # - In small models, the symmetry of encoders depends on [the type of positional encoding](why.py). In our comparison,
 #   {glue:text}`learned` released encoders have learned position embeddings, so we cannot separate the two influences.
 # - We sort models by what their tokens attend to, and not by what they were trained to predict. The encoders of
@@ -103,14 +103,14 @@ for name, value in {
 # the score of a model is the median over its layers. The authors released such scores for language, vision and audio models. For
 # each of these modalities, we compare every encoder with every decoder, and we count the pairs in which the encoder has the higher
 # score ({numref}`tab-survey-modalities`). This share of pairs is also known as the area under the ROC curve (AUC). The share
-# is 100 % if the score separates the two groups completely and 50 % if the score says nothing about them.
+# is 100 % if the score separates the two groups completely and about 50 % if the scores of the two groups do not differ.
 
 # %% tags=["remove-input"]
 table(
     told.modalities(models.results),
     name="tab-survey-modalities",
-    caption="Released models that count as evidence, and how often the encoder has the higher symmetry score. Models that"
-    " contain both an encoder and a decoder are compared with themselves.",
+    caption="Released models that count as evidence, and how often the encoder has the higher symmetry score. In models"
+    " that contain both an encoder and a decoder, we compare these two parts of the same model.",
 )
 
 # %% [markdown]
@@ -153,9 +153,9 @@ table(
 )
 
 # %% [markdown]
-# We also compared models of a similar size. For this purpose, we paired every encoder with every decoder if neither
-# of the two has more than {glue:text}`equal` times the parameters of the other. {glue:text}`equal-size` {glue:text}`unsized` We do
-# not know why symmetry depends on size.
+# We also compared models of a similar size. For this purpose, we paired every encoder with every decoder for which neither of
+# the two models has more than {glue:text}`equal` times the parameters of the other. {glue:text}`equal-size`
+# {glue:text}`unsized` We do not know why symmetry depends on size.
 
 
 # %%
@@ -220,8 +220,8 @@ table(
 )
 
 # %% [markdown]
-# With {glue:text}`n-families-encoders` families of encoders and {glue:text}`n-families-decoders` families of decoders, any share
-# between {glue:text}`least` and {glue:text}`most` could be due to chance.
+# With {glue:text}`n-families-encoders` families of encoders and {glue:text}`n-families-decoders` families of decoders, a share
+# between {glue:text}`least` and {glue:text}`most` does not differ significantly from 50 %.
 #
 # ## Are the heads symmetric, or only their sum?
 #

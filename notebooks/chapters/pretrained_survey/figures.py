@@ -158,7 +158,7 @@ def symmetry_by_positions(results: pd.DataFrame) -> CaptionedFigure:
     ones are added to the embedding. Names stand above their points, from left to right. Crosses are families without a
     result that is rightly extracted ({left_out}), left out of the test. Median of families with absolute
     positions less that of the others: {"; ".join(medians)}."""
-    alt = """Two strip plots of symmetry, a row for each kind of positions. Encoders with learned positions lie right
+    alt = """Two strip plots of symmetry, a row for each kind of positions. Encoders with learned position embeddings lie right
     of T5, DeBERTa and ModernBERT, whose positions are relative or rotary; decoders of all kinds lie near 0."""
     return CaptionedFigure(figure, "fig-symmetry-by-positions", caption, alt)
 

@@ -175,7 +175,12 @@ def other_modalities(results: pd.DataFrame) -> str:
         f"In {words}, all released decoders belong to the {WHOLE_NAMES.get(family, family)} family."
         for words, family in single.items()
     ]
-    return " ".join([*named, "With a single family in one of the groups, these comparisons decide nothing."])
+    return " ".join(
+        [
+            *named,
+            "With a single family in one of the groups, these comparisons can neither confirm nor refute the claim.",
+        ]
+    )
 
 
 def reversed_halves(results: pd.DataFrame) -> str:
@@ -207,8 +212,8 @@ def of_text_alone(stacks: pd.DataFrame) -> str:
     won, pairs = families_won(choices(stacks)[TEXT_ALONE])
     said = f"For text alone, the encoder has the higher score in {share_of(won, pairs)} pairs ({percent(won, pairs)})"
     if compared(chosen, "symmetry").side == 1:
-        return f"{said}, which is more than expected by chance."
-    return f"{said}, and there are too few families to tell this share from chance."
+        return f"{said}. This share is larger than expected by chance."
+    return f"{said}. With so few families, this share does not differ significantly from 50 %."
 
 
 def read_here(stacks: pd.DataFrame) -> pd.DataFrame:
@@ -280,7 +285,7 @@ def heads_against_sum(of_families_here: pd.DataFrame) -> str:
     said = f"""In the median family of encoders, individual heads score {e_heads:.2f}, and the sum over heads scores
         {e_sum:.2f}. In the median family of decoders, individual heads score {d_heads:.2f}, and the sum scores {d_sum:.2f}."""
     if e_heads > d_heads and e_sum - e_heads > d_sum - d_heads:
-        return f"""The answer is that the heads of encoders are symmetric, and that their sum is more symmetric still.
+        return f"""In encoders, the individual heads are symmetric, and the sum over the heads is even more symmetric.
             {said}"""
     return said
 
