@@ -80,8 +80,8 @@ def told_of_ours(rows: pd.DataFrame) -> str:
     else:
         follows = "So the attention scores between positions lose some of their symmetry, but less than $W_{qk}$."
     return (
-        f"{measured} {follows} We did not plan this measurement. We made it with the runs that were available, before all"
-        " runs of the experiment to which these models belong were complete."
+        f"{measured} {follows} We did not plan this measurement. We first made it before all runs of the experiment"
+        " to which these models belong were complete, and we repeated it with every model that was kept."
     )
 
 
