@@ -29,8 +29,8 @@ from scipy import stats
 from attngeo.errors import ParameterError
 from attngeo.experiments.runs.numbers_in_words import as_score, extent, number, share_of, spelled
 from attngeo.experiments.runs.record import Run
-from attngeo.experiments.survey.coherence import recorded as recorded_coherence
-from attngeo.experiments.survey.coins import directions
+from chapters.why.coherence import recorded as recorded_coherence
+from chapters.why.coins import directions
 from chapters import positions, why
 from chapters.positions import crossing, told
 from chapters.positions_theory import read_outs

@@ -21,9 +21,9 @@ from scipy import stats
 
 from attngeo.experiments.runs.numbers_in_words import as_score, number, with_interval
 from attngeo.experiments.runs.record import Run
-from attngeo.experiments.survey import octaves
-from attngeo.experiments.survey.coherence import recorded as recorded_coherence
-from attngeo.experiments.survey.coins import directions
+from chapters.why import octaves
+from chapters.why.coherence import recorded as recorded_coherence
+from chapters.why.coins import directions
 from attngeo.experiments.survey.families import distinct
 from chapters import why
 from chapters.why import figures, findings

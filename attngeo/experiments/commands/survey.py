@@ -22,11 +22,8 @@ from attngeo.files.checkout import CheckoutError, data
 @options.working
 @options.gamma
 @click.option("--quantise", is_flag=True, help="Also score the weights rounded to 16, 8 and 4 bits.")
-@click.option("--plan", "plan_file", type=options.FILE, help="Measure the models of this plan, and judge it.")
 @click.option("--list", "listing", is_flag=True, help="Print the groups and models, and read nothing.")
-def command(
-    models, ids, label, resume, output, model_type, workers, scheduler, gamma, quantise, plan_file, listing
-) -> None:
+def command(models, ids, label, resume, output, model_type, workers, scheduler, gamma, quantise, listing) -> None:
     """Score MODELS, per layer and per head, and record each in a folder of its own.
 
     MODEL is a name or Hub id of the register, a path, or another Hub id, also with @REVISION. Without any, these are
@@ -35,15 +32,7 @@ def command(
 
     A model that fails is reported at the end, and the others are recorded. With --workers or --scheduler (extra:
     cluster) each worker scores one model at a time.
-
-    With --plan, the models of a plan are measured, and its predictions are compared with the values; -o names the
-    folder of the tables. data/survey_plans holds plans.
     """
-    if plan_file is not None:
-        if models or ids or label or output is None:
-            raise ParameterError("a plan names its models itself, and its tables need a folder: add -o FOLDER alone.")
-        _run_plan(plan_file, output)
-        return
     folder = output
     with suppress(CheckoutError):
         folder = output or data("survey")
@@ -94,25 +83,6 @@ def _names_in(file) -> tuple[str, ...]:
     if not any(names):
         raise ParameterError(f"{file.name} names no model; write one a line.")
     return tuple(filter(None, names))
-
-
-def _run_plan(plan_file: Path, folder: Path) -> None:
-    """Measure the models of a plan, write the tables, and print what counts for and against each explanation."""
-    from attngeo.experiments.survey.plan import measure_plan, read_plan, write_outcome
-
-    plan = read_plan(plan_file)
-    mute_hub()
-    with bars() as progress:
-        task = progress.add_task("survey", total=len(plan.models), what="models of the plan")
-        measured = measure_plan(plan, on_model=lambda name: progress.advance(task))
-    rows = write_outcome(plan_file, plan, measured, folder)
-    if not is_quiet():
-        for row in rows:
-            click.echo(f"{row['value']:8.3f}  {row['counts']:12}  {row['explanation']:17}  {row['quantity']}")
-    for name, why in measured.failed.items():
-        click.echo(f"{name}: {why}", err=True)
-    if measured.failed:
-        raise CheckpointError(f"{len(measured.failed)} of {len(plan.models)} models not measured; run it again.")
 
 
 def _listing(models: tuple[str, ...], label: str, folder: Path | None) -> str:

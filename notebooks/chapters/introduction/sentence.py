@@ -27,7 +27,7 @@ from attngeo.files.atomic import atomic_path
 from attngeo.files.checkout import data
 from attngeo.gradients.objectives import Objective
 from attngeo.gradients.random_updates import unevenness, uniform_softmax_squared_norms
-from attngeo.experiments.survey.packages import PACKAGES, open_package
+from chapters.why.packages import PACKAGES, open_package
 from attngeo.experiments.survey.record import write_provenance
 
 WORDS = ("The", "dog", "met", "my", "old", "cat", ".")

@@ -23,8 +23,6 @@ from attngeo.experiments.runs.plateaus import PLATEAU as PLATEAU
 from attngeo.experiments.runs.plateaus import PLATEAU_OF_CHARACTERS as PLATEAU_OF_CHARACTERS
 from attngeo.experiments.runs.record import Run
 from attngeo.experiments.survey.families import distinct
-from attngeo.experiments.survey.positions import MAIN
-from attngeo.experiments.survey.positions import recorded as of_models
 
 FIRST = "positions_characters"
 AGAIN = (f"{FIRST}_new_seeds", f"{FIRST}_third")  # ask what FIRST found
@@ -38,6 +36,7 @@ EARLIER = {"positions_mini": (430, 431, 432)}  # seeds of the plan before it was
 ARMS = ("mlm-learned", "mlm-rotary", "clm-learned", "clm-rotary")
 KINDS = {"learned": "table", "rotary": "rotary", "bias": "bias", "none": "none"}  # of positions, as figures name them
 S = "symmetry"
+MAIN = "90 %"  # of the variance of a table is in its position space, the variant that pages show
 ENOUGH = 0.2  # above which the interval of the first measure is to lie
 
 
@@ -215,6 +214,11 @@ def symmetry_by_arm(experiments: Mapping[str, Judged], made: str = "") -> Captio
 def _ends(values: pd.Series) -> tuple[float, float]:
     estimate = over_seeds(values)
     return estimate.low, estimate.high
+
+
+def of_models() -> pd.DataFrame:
+    """The rows that `chapters.positions.split` recorded of pretrained models; layers count from 0."""
+    return pd.read_csv(data("positions", "layers.csv"))
 
 
 def splits() -> pd.DataFrame:

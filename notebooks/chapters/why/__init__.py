@@ -16,7 +16,7 @@ from attngeo.experiments.runs.estimates import Estimate, over_seeds
 from attngeo.experiments.runs.experiments import State, read_experiment
 from attngeo.experiments.runs.plateaus import PLATEAU_OF_CHARACTERS
 from attngeo.experiments.runs.record import Run, read_run
-from attngeo.experiments.survey.coins import FEWEST_HEADS
+from chapters.why.coins import FEWEST_HEADS
 from attngeo.experiments.survey.families import distinct, with_kinds
 
 PLATEAU = PLATEAU_OF_CHARACTERS  # nats: an encoder above it knows how frequent characters are, and little else

@@ -6,7 +6,7 @@ import numpy as np
 
 from attngeo.bilinear import waves
 from attngeo.experiments.runs.numbers_in_words import joined_by_and, number
-from attngeo.experiments.survey.coins import Directions
+from chapters.why.coins import Directions
 from attngeo.plot.style import CROSS, NEUTRAL, PALETTE, PART_COLOURS, CaptionedFigure, house_style, new_figure
 from chapters.why import Planned, lowest_of
 

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from attngeo.experiments.runs.numbers_in_words import number
-from attngeo.experiments.survey import scores_between_places
+from chapters.why import scores_between_places
 from attngeo.files.checkout import data
 
 RELEASED = {  # what a reader knows these models by

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from chapters.why.coherence import recorded
+from chapters.why.coins import directions, family_ranks, tosses
 
 from attngeo import BilinearForm
 from attngeo.checkpoints.layers import AttentionLayer, open_checkpoint
-from attngeo.experiments.survey.coherence import recorded, tosses
-from attngeo.experiments.survey.coins import directions, family_ranks
 from attngeo.experiments.survey.record import coherence_row
 
 

@@ -1,8 +1,7 @@
 """What the symmetry of W_qk does not see: how symmetric the mean attention scores between two places are.
 
-    python -m attngeo.experiments.survey.scores_between_places WHEELS       whole models of the survey, from the wheels
-    of packages
-    python -m attngeo.experiments.survey.scores_between_places EXPERIMENT   the models that the runs of an experiment
+    python -m chapters.why.scores_between_places WHEELS       whole models of the survey, from the wheels of packages
+    python -m chapters.why.scores_between_places EXPERIMENT   the models that the runs of an experiment
     left
 
 The first writes data/positions/scores_between_places.csv and .json, its provenance; the second
@@ -40,7 +39,7 @@ from attngeo.choices import TrainingObjective
 from attngeo.errors import AttngeoError, CheckpointError
 from attngeo.experiments.runs.record import PLAN, read_about
 from attngeo.experiments.survey.models import registry
-from attngeo.experiments.survey.packages import PACKAGES, open_package
+from chapters.why.packages import PACKAGES, open_package
 from attngeo.experiments.survey.record import write_provenance
 from attngeo.experiments.training.attention_window import attend_within
 from attngeo.experiments.training.batches import Blocks

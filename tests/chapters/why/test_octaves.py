@@ -2,11 +2,7 @@
 
 import pytest
 import torch
-
-from attngeo import BilinearForm
-from attngeo.bilinear.waves import octave_scores
-from attngeo.checkpoints.layers import open_checkpoint
-from attngeo.experiments.survey.octaves import (
+from chapters.why.octaves import (
     SEEDS,
     at_random,
     exception_rows,
@@ -16,6 +12,10 @@ from attngeo.experiments.survey.octaves import (
     recorded_exceptions,
     recorded_offsets,
 )
+
+from attngeo import BilinearForm
+from attngeo.bilinear.waves import octave_scores
+from attngeo.checkpoints.layers import open_checkpoint
 
 BERT = "BERT base radiology"
 

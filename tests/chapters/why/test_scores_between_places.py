@@ -6,15 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from chapters.why import scores_between_places as measured
+from chapters.why.scores_between_places import mean_scores, rows_of_model
 from small_models import small_model
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 from attngeo.bilinear.places import interaction, symmetry_between_places
 from attngeo.choices import Shape
 from attngeo.errors import CheckpointError
-from attngeo.experiments.survey import scores_between_places as measured
 from attngeo.experiments.survey.measured import read_records
-from attngeo.experiments.survey.scores_between_places import mean_scores, rows_of_model
 from attngeo.experiments.training.bert import attention_layers, build_model
 from attngeo.files.checkout import data
 

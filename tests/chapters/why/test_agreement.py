@@ -1,8 +1,8 @@
 import pytest
 import torch
+from chapters.why.agreement import agreement, agreement_rows, update_coefficients
 
 from attngeo.choices import Positions, Shape
-from attngeo.experiments.training.agreement import agreement, agreement_rows, update_coefficients
 from attngeo.experiments.training.bert import attention_layers, build_model
 
 SHAPE = Shape(layers=2, d_model=16, heads=2, d_ff=20, vocab_size=30, longest=8, dropout=0.0)

@@ -1,5 +1,4 @@
-"""Every layer's score split by its model's position space, recorded: ``python -m attngeo.experiments.survey.positions
-[FOLDER]``.
+"""Every layer's score split by its model's position space, recorded: ``python -m chapters.positions.split [FOLDER]``.
 
 Of an experiment's FOLDER, the models that its runs left: FOLDER/positions.csv, a row per run and layer. Else:
 
@@ -26,8 +25,9 @@ from attngeo.experiments.survey.record import write_provenance
 from attngeo.files.atomic import write_text
 from attngeo.files.checkout import data
 from attngeo.files.provenance import sha256
+from chapters.positions import MAIN
 
-MAIN, WIDER, GAIN = "90 %", "95 %", "90 %, times gain"  # variants of the space
+WIDER, GAIN = "95 %", "90 %, times gain"  # variants of the space, besides MAIN
 DRAWS = 10  # random spaces of equal dimension
 # gains of the layer normalisation that position rows pass first: on the embedding, or before each layer's attention
 NORMS = ("embeddings.LayerNorm.weight", "h.{}.ln_1.weight", "layer.{}.layernorm_before.weight")
@@ -119,11 +119,6 @@ def record_runs(experiment: Path) -> None:
 
 def _write(file: Path, table: pd.DataFrame) -> None:
     write_text(file, table.to_csv(index=False, float_format="%.6g"))
-
-
-def recorded() -> pd.DataFrame:
-    """The recorded rows; layers count from 0."""
-    return pd.read_csv(data("positions", "layers.csv"))
 
 
 if __name__ == "__main__":

@@ -6,17 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from chapters.positions import MAIN, of_models
+from chapters.positions.split import GAIN, WIDER, layer_splits, record_runs
 
 from attngeo.bilinear.positions import position_space, split_score
 from attngeo.checkpoints.layers import open_checkpoint
 from attngeo.choices import Shape
 from attngeo.errors import CheckpointError
-from attngeo.experiments.survey.positions import GAIN, MAIN, WIDER, layer_splits, record_runs, recorded
 from attngeo.experiments.training.bert import build_model, forms
 
 
 def test_the_recorded_parts_add_up_and_skew_positions_are_visible():
-    table = recorded()
+    table = of_models()
     assert set(table["variant"]) == {MAIN, WIDER, GAIN} and len(set(table["model"])) >= 9
     assert (table[["share", "share_outside", "share_mixed"]].sum(axis=1) - 1).abs().max() < 1e-5
     parts = table["share"] * table["inside"] + table["share_outside"] * table["outside"]
@@ -30,7 +31,7 @@ def test_the_record_is_that_of_the_weights(weights):
     path = weights / "rxnmapper-albert"
     checkpoint = open_checkpoint(path)
     again = list(layer_splits(checkpoint, checkpoint.plans[0], path))
-    kept = recorded().query("model == 'RXNMapper' and layer == 0")
+    kept = of_models().query("model == 'RXNMapper' and layer == 0")
     assert [row["share"] for row in again] == pytest.approx(list(kept["share"]), abs=1e-4)
 
 

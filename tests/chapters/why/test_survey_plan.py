@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 import torch
 import yaml
+from chapters.why.survey_plan import AGAINST, FOR, OPEN, Measured, outcomes, read_plan, run
 from small_models import small_model
 
 from attngeo import open_checkpoint
 from attngeo.bilinear.coherence import head_coherence
 from attngeo.bilinear.waves import octave_scores
-from attngeo.errors import ParameterError
-from attngeo.experiments.survey.plan import AGAINST, FOR, OPEN, Measured, outcomes, read_plan
+from attngeo.errors import CheckpointError, ParameterError
 from attngeo.files.checkout import data
 
 TWELVE = data("survey_plans", "twelve_models.yml")
@@ -110,10 +110,10 @@ def test_values_count_for_and_against_by_medians_over_layers(tmp_path):
     assert {row["counts"] for row in outcomes(plan, Measured(layers=rows("bert", [0.9])))} == {OPEN}
 
 
-def test_one_command_measures_the_models_of_a_plan_on_the_hub(hub, attngeo, tmp_path):
+def test_the_models_of_a_plan_on_the_hub_are_measured(hub, capsys, tmp_path):
     path, folder = write(tmp_path), tmp_path / "out"
-    code, printed, errors = attngeo("survey", "--plan", path, "-o", folder)
-    assert (code, errors) == (0, "") and printed.count("symmetry of bert minus that of gpt2") == 2
+    run(path, folder)
+    assert capsys.readouterr().out.count("symmetry of bert minus that of gpt2") == 2
     layers = pd.read_csv(folder / "layers.csv")
     octaves = pd.read_csv(folder / "octaves.csv").set_index(["model", "layer", "octave"])
     for name in ("bert", "gpt2"):
@@ -130,17 +130,18 @@ def test_one_command_measures_the_models_of_a_plan_on_the_hub(hub, attngeo, tmp_
     assert record["revisions"] == dict.fromkeys(("bert", "gpt2"), hub_server.COMMIT) and record["failed"] == {}
 
 
-def test_a_model_that_is_not_there_leaves_the_others_measured(hub, attngeo, tmp_path):
+def test_a_model_that_is_not_there_leaves_the_others_measured(hub, capsys, tmp_path):
     models = [SMALL["models"][0], SMALL["models"][1] | {"source": "owner/none"}]
-    code, printed, errors = attngeo("survey", "--plan", write(tmp_path, models=models), "-o", tmp_path / "out")
-    assert code and "gpt2: owner/none is no file or folder" in errors and "1 of 2 models not measured" in errors
+    with pytest.raises(CheckpointError, match=r"(?s)gpt2: owner/none is no file or folder.*1 of 2 models not measured"):
+        run(write(tmp_path, models=models), tmp_path / "out")
+    printed = capsys.readouterr().out
     assert printed.count(OPEN) == 2 and printed.count(FOR) >= 1
 
 
-def test_without_the_hub_it_ends_in_one_sentence(hub, refused, tmp_path):
+def test_without_the_hub_it_ends_in_one_sentence(hub, tmp_path):
     hub.go_away()
-    said = refused("survey", "--plan", write(tmp_path), "-o", tmp_path / "out")
-    assert "no model of the plan could be read" in said and "cannot be reached" in said
+    with pytest.raises(CheckpointError, match=r"no model of the plan could be read.*cannot be reached"):
+        run(write(tmp_path), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

@@ -1,7 +1,6 @@
 """Whether two places help to predict each other as much: the coefficients of the update of W_qk, along training.
 
-``python -m attngeo.experiments.training.agreement EXPERIMENT`` measures the runs of an experiment whose checkpoints
-are kept, and
+``python -m chapters.why.agreement EXPERIMENT`` measures the runs of an experiment whose checkpoints are kept, and
 writes EXPERIMENT/agreement.csv, a row per run, step and layer. What is recorded of runs whose checkpoints are gone
 stays.
 """

@@ -1,6 +1,6 @@
 """A planned survey: which models are measured, and what each explanation predicts for them, written beforehand.
 
-``attngeo survey --plan FILE -o FOLDER`` measures the models of the plan and writes
+``python -m chapters.why.survey_plan FILE FOLDER`` measures the models of the plan and writes
 
     FOLDER/layers.csv     a row per layer: s, d, the coherences c_S and c_N, and the rank of s among coin tosses
            octaves.csv    a row per layer and octave of its model's table of positions, where there is one
@@ -9,7 +9,7 @@
 """
 
 import math
-from collections.abc import Callable
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -22,7 +22,7 @@ from attngeo.bilinear.scores import directionality_score
 from attngeo.bilinear.waves import octave_scores
 from attngeo.checkpoints.architectures.entry import ABSOLUTE
 from attngeo.checkpoints.layers import open_checkpoint
-from attngeo.errors import CheckpointError, ParameterError
+from attngeo.errors import AttngeoError, CheckpointError, ParameterError
 from attngeo.experiments.survey.record import coherence_row, write_provenance
 from attngeo.files.atomic import write_text
 from attngeo.files.provenance import sha256
@@ -120,7 +120,7 @@ def read_plan(path: Path) -> Plan:
     return plan
 
 
-def measure_plan(plan: Plan, on_model: Callable[[str], None] = lambda name: None) -> Measured:
+def measure_plan(plan: Plan) -> Measured:
     """Measure every layer of every model; a model that cannot be read is noted with the reason.
 
     Raises:
@@ -132,7 +132,7 @@ def measure_plan(plan: Plan, on_model: Callable[[str], None] = lambda name: None
             _measure(model, measured)
         except CheckpointError as error:
             measured.failed[model.name] = " ".join(f"{error}".split())
-        on_model(model.name)
+        print(model.name, flush=True)
     if not measured.revisions:
         first = next(iter(measured.failed.values()), "the plan names no model.")
         raise CheckpointError(f"no model of the plan could be read; the first: {first}")
@@ -198,3 +198,28 @@ def write_outcome(path: Path, plan: Plan, measured: Measured, folder: Path) -> l
         write_text(folder / f"{name}.csv", pd.DataFrame(table).to_csv(index=False, float_format="%.6g"))
     write_provenance(folder, plan=sha256(path), revisions=measured.revisions, failed=measured.failed)
     return rows
+
+
+def run(path: Path, folder: Path) -> None:
+    """Measure the models of a plan, write the tables, and print what counts for and against each explanation.
+
+    Raises:
+        CheckpointError: a model could not be measured; the others were.
+        ParameterError: the file is no plan.
+    """
+    plan = read_plan(path)
+    measured = measure_plan(plan)
+    for row in write_outcome(path, plan, measured, folder):
+        print(f"{row['value']:8.3f}  {row['counts']:12}  {row['explanation']:17}  {row['quantity']}")
+    if measured.failed:
+        reasons = "\n".join(f"{name}: {reason}" for name, reason in measured.failed.items())
+        raise CheckpointError(
+            f"{reasons}\n{len(measured.failed)} of {len(plan.models)} models not measured; run it again."
+        )
+
+
+if __name__ == "__main__":
+    try:
+        run(Path(sys.argv[1]), Path(sys.argv[2]))
+    except AttngeoError as error:
+        sys.exit(f"{error}")

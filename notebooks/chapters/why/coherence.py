@@ -1,4 +1,4 @@
-"""How the heads of every layer add up, recorded for real weights: ``python -m attngeo.experiments.survey.coherence``.
+"""How the heads of every layer add up, recorded for real weights: ``python -m chapters.why.coherence``.
 
 data/coherence/layers.csv    a row per layer of every model under ATTNGEO_WEIGHTS
                record.json   SHA-256 of the weights, versions, date
@@ -17,11 +17,6 @@ from attngeo.experiments.survey.record import coherence_row, write_provenance
 from attngeo.files.atomic import write_text
 from attngeo.files.checkout import data
 from attngeo.files.provenance import sha256
-
-
-def tosses(n_heads: int) -> int:
-    """The number of coin tosses among which `head_coherence` ranks a layer: ``2^(H - 1)``, or `TOSSES` drawn ones."""
-    return 2 ** (n_heads - 1) if n_heads <= EXACT_HEADS else TOSSES
 
 
 def record(folder: Path) -> None:

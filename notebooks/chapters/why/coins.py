@@ -12,8 +12,7 @@ encoder point left or right as if by coins. Three findings would count against i
 1. The mean rank of the families of decoders is not lower than coins give (p of 0.01 or more): then their heads do not
    agree.
 2. The ranks of encoders and decoders cannot be told apart (`attngeo.experiments.survey.families.exchange_test`, p of
-0.05 or
-   more): then the objective makes no difference to the agreement.
+   0.05 or more): then the objective makes no difference to the agreement.
 3. The mean rank of the families of encoders is lower than coins give (p below 0.05): then the heads of encoders agree
    as well, and "as if by coins" is refuted for these models. What is left is that they agree less.
 
@@ -28,7 +27,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from attngeo.experiments.survey.coherence import tosses
+from attngeo.bilinear.coherence import EXACT_HEADS, TOSSES
 from attngeo.experiments.survey.families import GROUPS, Compared, compared, distinct, with_kinds
 
 FEWEST_HEADS = 3  # with three heads the rank has four values
@@ -55,7 +54,7 @@ class Directions:
 
 
 def directions(layers: pd.DataFrame, fewest_heads: int = FEWEST_HEADS, draws: int = DRAWS) -> Directions:
-    """The test of the module's head, over the layers of `attngeo.experiments.survey.coherence`.
+    """The test of the module's head, over the layers of `chapters.why.coherence`.
 
     Weights that occur twice count once, and cross-attention does not count.
 
@@ -74,6 +73,11 @@ def directions(layers: pd.DataFrame, fewest_heads: int = FEWEST_HEADS, draws: in
         for kind in GROUPS.values()
     )
     return Directions(encoders, decoders, compared(_table(encoders, decoders), "rank"))
+
+
+def tosses(n_heads: int) -> int:
+    """The number of coin tosses among which `head_coherence` ranks a layer: ``2^(H - 1)``, or `TOSSES` drawn ones."""
+    return 2 ** (n_heads - 1) if n_heads <= EXACT_HEADS else TOSSES
 
 
 def family_ranks(

@@ -1,5 +1,4 @@
-"""The symmetry of real weights on the waves of their position tables, recorded: ``python -m
-attngeo.experiments.survey.octaves``.
+"""The symmetry of real weights on the waves of their position tables, recorded: ``python -m chapters.why.octaves``.
 
 data/positions/octaves.csv           a row per layer or head and octave of its model's table
                offsets.csv           a row per layer or head: the offset that it attends to by positions
