@@ -4,7 +4,9 @@
 
 ``attngeo/checkpoints/architectures/keys.json`` then holds two things. ``attention`` has every key whose name says that
 it may concern attention, with the model types that have it and its default there. The sweep of configuration keys
-(sweep_keys.py) changes these keys one at a time. ``other`` has the names of all other keys.
+(sweep_keys.py) changes these keys one at a time. ``other`` has the names of all other keys, by the model types that
+have them. A key of more than ten model types, and one that any configuration may have, stands there for all types, so
+that the file stays small.
 """
 
 import inspect
@@ -43,17 +45,23 @@ ATTENTION = re.compile(  # what the names of keys that concern attention have in
     r"|local|global|multi_query|num_groups|gating|scaling|temperature_tuning|floor_scale|multiplier|cross|index"
     r"|prefix_lm|legacy|norm|context|look_|lookahead|streaming|sr_ratios|qv_|architecture|hybrid|ratio$|d_kv|v_head|span"
 )
+COMMON = 10  # a key of more model types than these is passed over for all types
 # is_causal and pruned_heads, which any configuration may have and the reader follows; and keys that older versions of
-# transformers, other libraries or the Hub wrote
+# transformers, other libraries or the Hub wrote, or that its code sets or reads where no configuration class has them
 OLD = """
 _attn_implementation _commit_hash _flash_attn_2_enabled _num_labels add_final_layer_norm attn_implementation auto_map
-classif_dropout compression_config directionality do_sample down_scale_factor early_stopping eos_token_ids
-extra_pos_embeddings finetuning_task flash_attn force_bos_token_to_be_generated gap_size gradient_checkpointing
-is_causal language max_batch_size model_name model_parallel n_ctx n_special name name_or_path net_structure_type
-normalize_embedding num_memory_blocks output_past output_scores pooler_fc_size pooler_num_attention_heads
-pooler_num_fc_layers pooler_size_per_head pooler_type predict_special_tokens pruned_heads quantization_config
-static_position_embeddings task_specific_params tokenizer_class torch_dtype torchscript transformers.js_config
-unsloth_fixed unsloth_version use_flash_attn use_mems_eval xla_device
+bias_dropout_fusion classif_dropout compression_config directionality do_sample down_scale_factor early_stopping
+eos_token_ids extra_pos_embeddings feat_proj_layer_norm finetuning_task flash_attn force_bos_token_to_be_generated
+forced_decoder_ids freeze_feat_extract_train gap_size global_attn_every_n_layers gradient_checkpointing
+inference_runner is_causal language mask_channel_length mask_channel_selection masked_softmax_fusion max_batch_size
+max_sequence_length mlp_type model_name model_parallel n_ctx n_embed n_special name name_or_path net_structure_type
+norm_type normalize_before normalize_embedding num_image_tokens num_labels num_memory_blocks offset_alibi output_past
+output_scores pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head pooler_type
+predict_special_tokens prefix pruned_heads quantization_config seq_length shared_expert_intermediate_size skip_bias_add
+sliding_window_size static_position_embeddings summary_activation summary_first_dropout summary_last_dropout
+summary_proj_to_labels summary_type summary_use_proj task_specific_params tie_weights_ tokenizer_class torch_dtype
+torchscript transformers.js_config unk_token_id unsloth_fixed unsloth_version use_flash_attn use_mems_eval
+validate_runner_input vq_weight_proj xla_device
 """.split()
 
 
@@ -66,25 +74,30 @@ def text() -> str:
     """What the file must hold: a line for each key."""
     attention, other = known_keys()
     lines = [f"  {json.dumps(key)}: {json.dumps(groups)}" for key, groups in sorted(attention.items())]
-    names = "\n".join(f"  {json.dumps(name)}," for name in sorted(other)).rstrip(",")
-    return '{"attention": {\n' + ",\n".join(lines) + '\n},\n"other": [\n' + names + "\n]}\n"
+    names = [f"  {json.dumps(types)}: {json.dumps(' '.join(keys))}" for types, keys in sorted(other.items())]
+    return '{"attention": {\n' + ",\n".join(lines) + '\n},\n"other": {\n' + ",\n".join(names) + "\n}}\n"
 
 
-def known_keys() -> tuple[dict[str, list], set[str]]:
-    """For each key of attention its defaults, each with the model types that have it; and the names of other keys."""
+def known_keys() -> tuple[dict[str, list], dict[str, list[str]]]:
+    """For each key of attention its defaults, each with the model types that have it; and the other keys by types."""
     defaults: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    other = {*OLD, *GenerationConfig().to_dict(), *vars(PretrainedConfig())}
+    of_any = {*OLD, *GenerationConfig().to_dict(), *vars(PretrainedConfig())}
+    owners: dict[str, list[str]] = {key: [] for key in sorted(of_any)}
     for model_type, config in sorted(default_configs().items()):
         for key, value in config.items():
             if is_of_attention(key):
                 defaults[key][json.dumps(plain(value))].append(model_type)
             else:
-                other.add(key)
+                owners.setdefault(key, []).append(model_type)
     attention = {
         key: [[json.loads(value), " ".join(types)] for value, types in sorted(groups.items())]
         for key, groups in defaults.items()
     }
-    return attention, other - set(attention)
+    other: dict[str, list[str]] = defaultdict(list)
+    for key, types in sorted(owners.items()):
+        if key not in attention:
+            other["" if key in of_any or len(types) > COMMON else " ".join(types)].append(key)
+    return attention, other
 
 
 def is_of_attention(key: str) -> bool:
@@ -108,7 +121,7 @@ def default_configs() -> dict[str, dict[str, Any]]:
         try:
             config = json.loads(kind().to_json_string(use_diff=False))
         except Exception:  # a model of several has no default configuration, and some defaults are not valid
-            config = {}
+            config = dict.fromkeys(getattr(kind, "__dataclass_fields__", {}))
         config |= {key: None for key in read_by_getattr(model_type) if key not in config}
         config |= {key: config.get(name) for key, name in kind.attribute_map.items() if key not in config}
         configs[model_type] = config

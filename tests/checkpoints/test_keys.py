@@ -67,6 +67,31 @@ def test_keys_that_no_model_type_here_has_are_named():
     assert unknown_keys({"alibi": True, "clip_qkv": None, "is_causal": False}, ["llama"]) == ["alibi = True"]
 
 
+PUBLISHED = {  # keys of well-known checkpoints that transformers no longer has, or had for another type alone
+    "albert": {"down_scale_factor": 1, "gap_size": 0, "net_structure_type": 0, "num_labels": 2},
+    "bloom": {"bias_dropout_fusion": True, "n_embed": 1024, "offset_alibi": 100, "seq_length": 2048, "unk_token_id": 0},
+    "distilbert": {"sinusoidal_pos_embds": False, "tie_weights_": True},
+    "gpt_neo": {"summary_proj_to_labels": True, "summary_use_proj": True, "window_size": 256},
+    "llama": {"max_sequence_length": 2048, "pretraining_tp": 1},
+    "opt": {"do_layer_norm_before": True, "prefix": "</s>"},
+    "t5": {"n_positions": 512, "output_past": True},
+    "whisper": {"begin_suppress_tokens": [1], "forced_decoder_ids": [[1, 2]]},
+}
+
+
+@pytest.mark.parametrize("model_type", PUBLISHED)
+def test_the_configurations_of_well_known_checkpoints_are_known(model_type):
+    assert unfollowed(ARCHITECTURES, {"model_type": model_type, **PUBLISHED[model_type]}) == []
+
+
+@pytest.mark.parametrize(
+    "key, value, owner", [("num_kv_shared_layers", 2, "gemma3n_text"), ("num_hidden_groups", 3, "albert")]
+)
+def test_a_key_of_another_model_type_is_named(key, value, owner):
+    assert unfollowed(ARCHITECTURES, {"model_type": "llama", key: value}) == [f"{key} = {value}"]
+    assert unknown_keys({key: value}, [owner]) == []
+
+
 def test_keys_that_say_how_positions_rotate_are_named_among_the_positions():
     rotation = {"rope_theta": 5e5, "rope_scaling": {"rope_type": "llama3", "factor": 8.0}}
     assert unfollowed(ARCHITECTURES, {"model_type": "llama", **rotation}) == []

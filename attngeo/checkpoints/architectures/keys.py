@@ -1,9 +1,10 @@
 """What the reader knows of the keys of a configuration, and what a layer has in its logits beside ``W_qk``.
 
 ``keys.json``, which tests/checkpoints/make_keys.py writes from the pinned transformers, holds the keys that may concern
-attention, with the model types that have each and its default there, and the names of all other keys. The reader
-follows the keys of attention in the model types that have them: tests/checkpoints/sweep_keys.py changes each of them
-and compares the layers read with the model itself. Any other key is unknown, and is named where it is set.
+attention, with the model types that have each and its default there, and the names of all other keys by model types.
+The reader follows the keys of attention in the model types that have them: tests/checkpoints/sweep_keys.py changes each
+of them and compares the layers read with the model itself. A key that a model type does not have is unknown there, and
+is named where it is set.
 """
 
 import json
@@ -53,14 +54,15 @@ LONGEST = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx")  # 
 
 
 @cache
-def _known() -> tuple[dict[str, dict[str, Any]], frozenset[str]]:
-    """Of each key of attention its default by model type, and the names of all other keys."""
+def _known() -> tuple[dict[str, dict[str, Any]], dict[str, frozenset[str]]]:
+    """Of each key of attention its default by model type; of each other key the model types, or none if all have it."""
     content = json.loads(Path(__file__).with_name("keys.json").read_text(encoding="utf-8"))
     defaults = {
         key: {model_type: value for value, types in groups for model_type in types.split()}
         for key, groups in content["attention"].items()
     }
-    return defaults, frozenset(content["other"])
+    other = {key: frozenset(types.split()) for types, keys in content["other"].items() for key in keys.split()}
+    return defaults, other
 
 
 def default(model_type: str, key: str) -> Any:
@@ -77,7 +79,9 @@ def unknown_keys(values: Mapping[str, Any], model_types: Collection[str]) -> lis
     for key, value in values.items():
         is_set = not (value is None or value is False or value in ("", [], {}))
         is_config = isinstance(value, Mapping) and ("model_type" in value or key.endswith("_config"))
-        if not is_set or is_config or key in other or value == FORMER_DEFAULTS.get(key):
+        if not is_set or is_config or value == FORMER_DEFAULTS.get(key) or key in LONGEST:
+            continue
+        if key in other and (not other[key] or other[key] & set(model_types)):
             continue
         of_types = defaults.get(key, {})
         is_default = bool(of_types) and all(value == each for each in of_types.values())

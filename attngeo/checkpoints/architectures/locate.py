@@ -32,7 +32,7 @@ from attngeo.checkpoints.architectures.stacks import (
 )
 from attngeo.errors import CheckpointError
 
-ROTATION = re.compile("rope_|rotary|use_mrope|partial_rotary")  # how keys begin that say how positions rotate
+ROTATION = re.compile(r"(\w+_)?rope_|rotary|use_mrope|partial_rotary")  # how keys begin that say how positions rotate
 CHUNKED = "chunked_attention"  # a kind of layers that hide later tokens, whatever else a configuration says
 OPENED = "denoise_model"  # the module in which DiffuGPT and DiffuLLaMA keep a decoder whose causal mask they open
 # number of the stack, whether it stores weights (in, out), query or key, numbers in the module's name
