@@ -5,6 +5,7 @@ The score of the layer therefore depends on the directions of its heads only thr
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
 import torch
@@ -12,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.moments import ROUGH, near_one
 
 EXACT_HEADS = 12  # up to this number of heads, all 2^(H - 1) ways of transposing them are tried
 TOSSES = 4096  # number of random ways of transposing the heads of a layer with more heads
@@ -24,8 +26,16 @@ class Coherence:
     heads: float  # s of the heads without their sum: (sum ||S_h||^2 - sum ||N_h||^2) / sum ||M_h||^2
     symmetric: float  # c_S = ||sum S_h||^2 / sum ||S_h||^2, NaN if all S_h are zero
     skew: float  # c_N = ||sum N_h||^2 / sum ||N_h||^2, NaN if all N_h are zero
+    symmetric_sd: float  # standard deviation of c_S if the sign of each S_h is random; its mean is then 1
+    skew_sd: float  # standard deviation of c_N if the sign of each N_h is random; its mean is then 1
     coins: float  # median of s over the tosses
     rank: float  # share of tosses, including the layer itself, whose s is not above the s of the layer
+    tosses: int  # number of tosses among which the layer is ranked
+
+    @property
+    def rank_p(self) -> float:
+        """The two-sided p of the rank, which by coins is uniform on the multiples of ``1 / tosses`` up to 1."""
+        return min(1.0, 2 * min(self.rank, 1 - self.rank + 1 / self.tosses))
 
     def columns(self) -> dict[str, float]:
         """The values that are recorded for training runs and released weights, by the names of their columns."""
@@ -54,41 +64,71 @@ def head_coherence(form: BilinearForm, seed: int = 0) -> Coherence:
         The coherences. If all heads point in the same direction, their skew-symmetric parts add up, and ``rank`` is
         close to 0. If the skew-symmetric part of each head is as likely as its negative, ``rank`` is uniform on the
         multiples of 2^-(H - 1) up to 1. A layer with one head has rank 1.
+
+        With independent query factors of random sign, c_S and c_N have the mean 1 and the standard deviation ``2
+        sqrt(sum_{g<h} <S_g, S_h>^2) / sum_h ||S_h||^2``, likewise for N_h, also if heads share keys.
     """
-    symmetric, skew = part_products(form)
+    symmetric, skew = part_products(near_one(form))
     of_symmetric, of_skew = float(symmetric.sum()), float(skew.sum())
     heads_symmetric, heads_skew = float(symmetric.trace()), float(skew.trace())
-    signs = _tosses(form.n_heads, seed).to(skew)
+    signs = _tosses(form.n_heads, None if form.n_heads <= EXACT_HEADS else seed).to(skew)
     tossed = ((signs @ skew) * signs).sum(1)  # ||sum_h +-N_h||^2
     scores = (of_symmetric - tossed) / (of_symmetric + tossed)
-    rounding = 1e-12 * heads_skew
+    rounding = torch.finfo(working_type(form)).eps ** 0.75 * heads_skew
     return Coherence(
         heads=_ratio(heads_symmetric - heads_skew, heads_symmetric + heads_skew),
         symmetric=_ratio(of_symmetric, heads_symmetric),
         skew=_ratio(of_skew, heads_skew),
+        symmetric_sd=_ratio(2 * float(symmetric.triu(1).norm()), heads_symmetric),
+        skew_sd=_ratio(2 * float(skew.triu(1).norm()), heads_skew),
         coins=float(scores.median()),
         rank=float((tossed >= of_skew - rounding).double().mean()),
+        tosses=len(signs),
     )
 
 
 def part_products(form: BilinearForm) -> tuple[Float[Tensor, "heads heads"], Float[Tensor, "heads heads"]]:
-    """``<S_g, S_h>`` and ``<N_g, N_h>`` for all pairs of heads, in float64.
+    """``<S_g, S_h>`` and ``<N_g, N_h>`` for all pairs of heads, computed in `working_type`.
 
     They are half the sum and half the difference of ``<M_g, M_h> = sum((q_g^T q_h) * (k_g^T k_h))`` and
-    ``<M_g, M_h^T> = sum((k_g^T q_h) * (k_h^T q_g)^T)``, so that no d x d matrix has to be formed.
+    ``<M_g, M_h^T> = sum((k_g^T q_h) * (q_g^T k_h))``, so that no d x d matrix has to be formed. If heads share keys,
+    ``<M_g, M_h> = sum((q_g k_g^T k_h) * q_h)`` needs fewer products.
     """
-    q, k = (factor.detach().double() for factor in form.per_head())
+    q, k = (factor.detach().to(working_type(form)).mT for factor in (form.wq, form.wk))  # (heads, d_head, d)
+    group = form.n_heads // form.n_kv_heads
     straight = torch.zeros(form.n_heads, form.n_heads, dtype=torch.float64, device=q.device)
     crossed = torch.zeros_like(straight)
-    for g in range(form.n_heads):
-        straight[g] = ((q[g].T @ q) * (k[g].T @ k)).sum((1, 2))
-        crossed[g] = ((k[g].T @ q) * (q[g].T @ k)).sum((1, 2))
+    for key in range(form.n_kv_heads):
+        own, later = slice(key * group, (key + 1) * group), slice(key * group, None)
+        keys = _blocks(k[key : key + 1], k[key:])
+        if group == 1:
+            straight[own, later] = (_blocks(q[own], q[later]) * keys).sum((1, 3)).double()
+        else:
+            by_key = q[later].reshape(form.n_kv_heads - key, group, -1)
+            for head in range(own.start, own.stop):
+                mapped = (keys[0].flatten(1).T @ q[head]).view(form.n_kv_heads - key, -1, 1)  # k_h^T k_g q_g^T
+                straight[head, later] = (by_key @ mapped).flatten().double()
+        key_query = _blocks(k[key : key + 1], q[later])[0].unflatten(1, (-1, group))
+        products = torch.einsum("gakb,akhb->gkh", _blocks(q[own], k[key:]), key_query)
+        crossed[own, later] = products.flatten(1).double()
+    straight, crossed = (product.triu() + product.triu(1).T for product in (straight, crossed))
     return (straight + crossed) / 2, (straight - crossed) / 2
 
 
-def _tosses(n_heads: int, seed: int) -> Float[Tensor, "tosses heads"]:
-    """Signs of the heads. The first row keeps every head as it is."""
-    if n_heads <= EXACT_HEADS:
+def working_type(form: BilinearForm) -> torch.dtype:
+    """float64, or float32 for wide factors of 32 or 16 bits, where the errors of the products average out."""
+    return torch.float32 if form.d_model >= ROUGH and form.wq.dtype != torch.float64 else torch.float64
+
+
+def _blocks(a: Float[Tensor, "m d_head d"], b: Float[Tensor, "n d_head d"]) -> Float[Tensor, "m d_head n d_head"]:
+    """``a_g^T b_h`` for all pairs of heads, from one product; both factors are given transposed."""
+    return (a.flatten(0, 1) @ b.flatten(0, 1).T).view(*a.shape[:2], *b.shape[:2])
+
+
+@lru_cache(maxsize=8)
+def _tosses(n_heads: int, seed: int | None) -> Float[Tensor, "tosses heads"]:
+    """Signs of the heads, all or by a seed some of them. The first row keeps every head as it is."""
+    if seed is None:
         others = list(product((1.0, -1.0), repeat=n_heads - 1))
         return torch.tensor([(1.0, *signs) for signs in others], dtype=torch.float64)
     generator = torch.Generator().manual_seed(seed)

@@ -65,7 +65,7 @@ def form_moments(form: BilinearForm, rough: bool = False) -> Moments:
     With ``rough``, float32 factors of at least the width `ROUGH` are multiplied in float32. The error of a norm is then
     a few units of rounding, and the error of s is about 1e-8.
     """
-    form = BilinearForm(_near_one(form.wq, "W_q"), _near_one(form.wk, "W_k"))
+    form = near_one(form)
     dtype, rank = working_dtype(form), form.n_kv_heads * form.d_head
     # Tiles need d^2 rank multiplications, in larger pieces. Gram products need 5 d rank^2. Both take equally long if
     # rank = d / 4.
@@ -208,6 +208,11 @@ def _merged(factor: Tensor, form: BilinearForm, dtype: torch.dtype) -> Float[Ten
     for h, head in enumerate(factor):
         whole[h // per_key] += head.mT
     return whole.flatten(0, 1).T
+
+
+def near_one(form: BilinearForm) -> BilinearForm:
+    """The form over powers of two, where squares of its entries could leave the range of float32."""
+    return BilinearForm(_near_one(form.wq, "W_q"), _near_one(form.wk, "W_k"))
 
 
 def _near_one(factor: Tensor, name: str, each_head: bool = False) -> Tensor:

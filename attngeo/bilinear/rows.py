@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from importlib import import_module
 from typing import Any, SupportsIndex, overload
 
 from jaxtyping import Float
 from torch import Tensor
 
+from attngeo.bilinear.coherence import head_coherence
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.null_laws import laws_of_shape
 from attngeo.bilinear.positions import split_score
@@ -33,7 +34,8 @@ DIMENSION = "positions_dimension"
 class ScoreRow:
     """Both scores of W_qk of a layer or of a head, with the scores of random weights of the same shape.
 
-    Scores, z and p are NaN if all queries or all keys are zero.
+    Scores, z and p are NaN if all queries or all keys are zero. The last columns are about the heads of a layer
+    (`attngeo.bilinear.coherence`) and are NaN in the rows of heads.
     """
 
     model: str
@@ -62,12 +64,22 @@ class ScoreRow:
     n_cols_over: int
     dtype: str
     source: str
+    positions: str = ""  # type of positional encoding, "" where it is not known
+    n_heads: int = 1
+    coherence_symmetric: float = math.nan  # c_S, for random signs of heads with mean 1 and the next column's sd
+    coherence_symmetric_null_sd: float = math.nan
+    coherence_skew: float = math.nan  # c_N, likewise
+    coherence_skew_null_sd: float = math.nan
+    coin_rank: float = math.nan  # share of the ways to transpose heads that give no higher symmetry
+    coin_rank_p: float = math.nan
 
 
+# columns of each table of scores, and those that tables of checkpoints have beside
 COLUMNS, TEXT, WHOLE = (
-    tuple(column.name for column in fields(ScoreRow) if column.type in kinds)
+    tuple(column.name for column in fields(ScoreRow) if column.type in kinds and column.default is MISSING)
     for kinds in ((str, int, float), (str,), (int,))
 )
+OF_HEADS = tuple(column.name for column in fields(ScoreRow) if column.default is not MISSING)
 
 
 class ScoreTable(list[ScoreRow]):
@@ -85,7 +97,7 @@ class ScoreTable(list[ScoreRow]):
         """The table as a data frame, which needs pandas."""
         with needs("", "a data frame"):
             pandas = import_module("pandas")  # imported by name, because attngeo score works without pandas
-        return pandas.DataFrame([vars(row) for row in self], columns=list(COLUMNS))
+        return pandas.DataFrame([vars(row) for row in self], columns=[*COLUMNS, *OF_HEADS])
 
 
 def form_rows(
@@ -132,6 +144,21 @@ def form_rows(
             row |= {f"{score}_{name}": number for name, number in numbers.items()}
         rows.append({name: row[name] for name in COLUMNS})
     return rows
+
+
+def with_heads(rows: list[dict], form: BilinearForm, positions: str) -> list[dict]:
+    """Rows of `form_rows` with the columns OF_HEADS; of the coherences, rows of heads have NaN.
+
+    So does a row whose heads have no skew-symmetric part, as those of tied queries and keys.
+    """
+    c = head_coherence(form)
+    values = (positions, form.n_heads, c.symmetric, c.symmetric_sd, c.skew, c.skew_sd, c.rank, c.rank_p)
+    of_sum = dict(zip(OF_HEADS, values, strict=True))
+    if math.isnan(c.skew):
+        of_sum |= {"coin_rank": math.nan, "coin_rank_p": math.nan}
+    of_head = {column.name: column.default for column in fields(ScoreRow) if column.name in OF_HEADS}
+    of_head["positions"] = positions
+    return [row | (of_sum if row["head"] == SUM else of_head) for row in rows]
 
 
 def with_split(rows: list[dict], form: BilinearForm, basis: Float[Tensor, "d k"] | None) -> list[dict]:

@@ -11,6 +11,14 @@ from attngeo.bilinear.scores import SUM, Convention
 
 Row = dict  # of `attngeo.bilinear.rows.form_rows`
 SHOWN = ("symmetry", "directionality")
+RANK = "coin_rank"  # of the layers with several heads
+HOW_TO_READ = (
+    "If c_S (c_N) is above 1, the symmetric (skew-symmetric) parts of the heads add up. If it is below 1, they cancel."
+    " With random signs of the heads, c_S is 1 ± {:.2g} and c_N is 1 ± {:.2g} (median over layers).",
+    "The rank is the share of the ways to transpose single heads that give no higher symmetry. For random weights, any"
+    " rank between 0 and 1 is equally likely. A rank close to 0 means that the heads agree on a direction, which is who"
+    " attends to whom.",
+)
 
 
 def outside(row: Row, score: str) -> bool:
@@ -41,7 +49,8 @@ def summary(rows: Sequence[Row]) -> list[str]:
     if by_positions:
         return lines
     if any(map(without_law, rows)):
-        return [*lines, "No z and p are given: the scores of random weights are known only without gains."]
+        lines.append("No z and p are given: the scores of random weights are known only without gains.")
+        return lines + _about_heads(of["layers"])
     counts = []
     for kind, scored in of.items():
         for (d, rank), one in {(row["d_model"], row["rank"]): row for row in scored}.items():
@@ -57,9 +66,21 @@ def summary(rows: Sequence[Row]) -> list[str]:
                     " score -1 or 1."
                 )
         if scored:
-            n = " and ".join(f"{sum(outside(r, s) for r in scored)} of {len(scored)} {kind} by {s}" for s in SHOWN)
-            counts.append(f"A star marks a score outside the central 95 % of random weights: {n}.")
-    return lines + counts + _by_the_released_formula(of["layers"])
+            n = [f"{sum(outside(r, s) for r in scored)} of {len(scored)} {kind} by {s}" for s in SHOWN]
+            if several := list(filter(has_heads, scored)):
+                n.append(f"{sum(outside(r, RANK) for r in several)} of {len(several)} {kind} by rank")
+            words = " and ".join([", ".join(n[:-1]), n[-1]])
+            counts.append(f"A star marks a score outside the central 95 % of random weights: {words}.")
+    return lines + counts + _by_the_released_formula(of["layers"]) + _about_heads(of["layers"])
+
+
+def _about_heads(layers: Sequence[Row]) -> list[str]:
+    """How to read the columns about the heads of layers, where there are any."""
+    rows = list(filter(has_heads, layers))
+    if not rows:
+        return []
+    sds = (median(row[f"coherence_{part}_null_sd"] for row in rows) for part in ("symmetric", "skew"))
+    return [HOW_TO_READ[0].format(*sds), HOW_TO_READ[1]]
 
 
 def _by_the_released_formula(layers: Sequence[Row]) -> list[str]:
@@ -81,6 +102,11 @@ def is_dead(row: Row) -> bool:
     return isnan(row["symmetry"])
 
 
+def has_heads(row: Row) -> bool:
+    """Whether the row is of a layer with several heads, whose direction is measured."""
+    return not isnan(row.get(RANK, math.nan)) and row["n_heads"] > 1
+
+
 def without_law(row: Row) -> bool:
     """Whether the scores of random weights are not known, because a gain is folded in."""
     return isnan(row["symmetry_null_mean"])
@@ -99,7 +125,7 @@ def cells(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
         names += ["symmetry", "dimension of positions", "share in it", "at random", "s inside"]
         names += ["share outside", "s outside", "share mixed", "s mixed"]
     else:
-        names += [f"{score}{of}" for score in SHOWN for of in ("", " z", " p")] + ["long rows", "long columns"]
+        names += [f"{score}{of}" for score in SHOWN for of in ("", " z", " p")] + ["c_S", "c_N", "rank"]
     lines = []
     for row in rows:
         head = ["all" if row["head"] == SUM else str(row["head"])] if with_heads else []
@@ -109,7 +135,7 @@ def cells(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
             numbers = ["zero" if is_dead(row) else f"{row['symmetry']:.4f}", dimension, *split]
         else:
             numbers = [cell for score in SHOWN for cell in _score_cells(row, score)]
-            numbers += [str(row["n_rows_over"]), str(row["n_cols_over"])]
+            numbers += _heads_cells(row)
         lines.append([row["part"], str(row["layer"]), *head, *numbers])
     return names, lines
 
@@ -119,9 +145,21 @@ def _score_cells(row: Row, score: str) -> tuple[str, str, str]:
         return "zero ", "", ""
     if without_law(row):
         return f"{row[score]:.4f} ", "", ""
-    p, mark = row[f"{score}_p"], "*" if outside(row, score) else " "
+    p = row[f"{score}_p"]
     law = laws_of_shape(row["d_model"], row["rank"], row["gamma"], row["convention"])[score]
     least = max(law.least, 1e-9)  # a smaller p is shown as a bound of one digit, rounded up
     digit = 10 ** math.floor(math.log10(least))
-    bounded = f"{p:.2g}" if p > least else f"<{math.ceil(least / digit - 1e-9) * digit:.0e}".replace("e-0", "e-")
-    return f"{row[score]:.4f}{mark}", f"{row[f'{score}_z']:+.1f}", bounded
+    bounded = f"{p:.2g}" if p > least else f"<{math.ceil(least / digit - 1e-9) * digit:.0e}"
+    bounded = bounded.replace("e-0", "e-")
+    return f"{row[score]:.4f}{_mark(row, score)}", f"{row[f'{score}_z']:+.1f}", bounded
+
+
+def _heads_cells(row: Row) -> tuple[str, str, str]:
+    if not has_heads(row):
+        return "", "", ""
+    c_s, c_n = (f"{row[f'coherence_{part}']:.2f}" for part in ("symmetric", "skew"))
+    return c_s, c_n, f"{row[RANK]:.4f}{_mark(row, RANK)}"
+
+
+def _mark(row: Row, score: str) -> str:
+    return "*" if outside(row, score) else " "

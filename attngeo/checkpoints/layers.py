@@ -6,7 +6,7 @@ Tensors are found by their names, so no model code is run and no model is built.
 import math
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -170,7 +170,7 @@ class Checkpoint:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}: {self.model_type}, {len(self)} layers>"
 
-    def __iter__(self) -> Iterator[AttentionLayer]:
+    def __iter__(self) -> Generator[AttentionLayer, None, None]:
         """The layers in turn; over a network the next ones are fetched meanwhile, as far as AHEAD bytes go."""
         if not any(file.remote for file in self._all_files):
             yield from map(self.read, self.plans)

@@ -1,11 +1,13 @@
 """The table of scores of a checkpoint's layers, and the position spaces that its scores are split by."""
 
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from os import PathLike
 
 from torch import Tensor, nn
 
 from attngeo.bilinear.positions import position_space
-from attngeo.bilinear.rows import ScoreRow, ScoreTable, form_rows
+from attngeo.bilinear.rows import ScoreRow, ScoreTable, form_rows, with_heads, with_split
 from attngeo.bilinear.scores import GAMMA, SUM, Convention
 from attngeo.checkpoints.architectures.entry import Matrix, Positions
 from attngeo.checkpoints.layers import AttentionLayer, Checkpoint, open_checkpoint
@@ -42,8 +44,26 @@ def score_table(
     if matrix not in ("qk", source.matrix) or fold_norm > source.fold_norm:
         ways = [f"matrix={m!r}, fold_norm={f}" for m, f in ((source.matrix, source.fold_norm), (matrix, fold_norm))]
         raise ParameterError(f"{source.name} is opened with {ways[0]}; open it with {ways[1]}.")
-    rows = (row for layer in source for row in layer_rows(source, layer, gamma, per_head, convention))
+    rows = (row for layer in table_rows(source, gamma, per_head, convention) for row in layer)
     return ScoreTable(ScoreRow(**row) for row in rows)
+
+
+def table_rows(
+    model: Checkpoint,
+    gamma: float = GAMMA,
+    per_head: bool = True,
+    convention: Convention | str = Convention.DEFINITION,
+    spaces: Mapping[tuple[str, Positions | None], Tensor] | None = None,
+) -> Iterator[list[dict]]:
+    """The rows of each layer of a model, with the columns about its heads.
+
+    With the ``spaces`` of `position_spaces`, s is also split by them.
+    """
+    with closing(iter(model)) as layers:
+        for plan, layer in zip(model.plans, layers, strict=True):
+            rows = layer_rows(model, layer, gamma, per_head, convention)
+            rows = with_heads(rows, layer.form, plan.positions.kind if plan.positions else "")
+            yield rows if spaces is None else with_split(rows, layer.form, spaces.get((plan.part, plan.positions)))
 
 
 def layer_rows(

@@ -116,6 +116,7 @@ def _drawn(view: View) -> str:
     for name in view.names:
         short = name.removeprefix(f"{before} ")  # on a terminal it is clear that z, p or change are of the score before
         before = before if short != name else name
+        short = short.replace("directionality", "direction- ality")
         side = "left" if name in ("", "part") else "right"
         table.add_column(short.replace(" ", "\n"), justify=side)
     for cells in view.cells:

@@ -1,7 +1,5 @@
 """``attngeo score``: both scores of a checkpoint's attention layers beside what random weights give."""
 
-from contextlib import closing
-
 import click
 
 from attngeo.bilinear.conventions import Convention
@@ -34,7 +32,7 @@ def command(checkpoint, per_head, gamma, convention, asked, output, plot, layer,
 
     PATH_OR_ID is a folder with config.json and weights, a weight file, or a Hub id (also ID@REVISION). Only the query
     and key weights are read. A star marks a score outside the central 95 % of the scores of random weights of the same
-    shape. Long rows and long columns are those whose norm exceeds the mean by more than gamma standard deviations.
+    shape.
     """
     form = format_of(asked, output)
     if plot is not None and plot.suffix.lower() not in PICTURES:
@@ -104,16 +102,13 @@ def command(checkpoint, per_head, gamma, convention, asked, output, plot, layer,
 
 def _scored(checkpoint, gamma: float, per_head: bool, convention: str, positions: bool) -> tuple[list[dict], list[str]]:
     """Rows of scores, and sentences about parts that could not be split by positions."""
-    from attngeo.bilinear.rows import with_split
-    from attngeo.checkpoints.rows import layer_rows, position_spaces
+    from attngeo.checkpoints.rows import position_spaces, table_rows
 
     rows: list[dict] = []
-    spaces, missing = position_spaces(checkpoint) if positions else ({}, [])
-    with bars() as progress, closing(iter(checkpoint)) as layers:
+    spaces, missing = position_spaces(checkpoint) if positions else (None, [])
+    with bars() as progress:
         task = progress.add_task(checkpoint.name, total=len(checkpoint), what="layers")
-        for plan, layer in zip(checkpoint.plans, layers, strict=True):
-            scored = layer_rows(checkpoint, layer, gamma, per_head, convention)
-            space = spaces.get((plan.part, plan.positions))
-            rows += with_split(scored, layer.form, space) if positions else scored
+        for layer in table_rows(checkpoint, gamma, per_head, convention, spaces):
+            rows += layer
             progress.update(task, advance=1, what=f"layers, {checkpoint.bytes_read / 1e6:.1f} MB read")
     return rows, missing

@@ -75,6 +75,35 @@ def test_random_heads_have_coherences_of_one_on_average():
     assert abs(ranks.mean() - (1 + 1 / 16) / 2) < 4 * ranks.std() / 300**0.5
 
 
+@pytest.mark.parametrize("heads", [(4, 4), (6, 2), (4, 1)])
+def test_the_standard_deviations_are_those_over_all_signs_of_the_heads(heads):
+    layer = form(*heads, seed=1)
+    c, dense = head_coherence(layer), torch.stack(list(layer.heads()))
+    for sign, mean_square in ((1, c.symmetric_sd), (-1, c.skew_sd)):
+        parts = (dense + sign * dense.mT) / 2
+        signs = torch.tensor(list(product((1.0, -1.0), repeat=heads[0])), dtype=torch.float64)
+        sums = torch.einsum("th,hij->tij", signs, parts).square().sum((1, 2)) / parts.square().sum()
+        assert sums.mean() == pytest.approx(1) and sums.std(correction=0) == pytest.approx(mean_square)
+
+
+@pytest.mark.parametrize("heads", [(4, 4), (8, 2)])
+def test_wide_factors_are_multiplied_in_float32_with_the_same_coherences(heads):
+    draw = torch.Generator().manual_seed(0)
+    wide = BilinearForm(*(torch.randn(n, 512, 8, generator=draw) for n in heads))
+    found, exact = head_coherence(wide), head_coherence(wide.to(torch.float64))
+    assert vars(found) == pytest.approx(vars(exact), rel=1e-4) and vars(found) != vars(exact)
+    tiny = BilinearForm(wide.wq * 2.0**-100, wide.wk * 2.0**-40)  # whose squares float32 does not have
+    assert head_coherence(tiny) == found
+
+
+def test_ranks_of_random_heads_are_outside_in_one_case_of_twenty():
+    found = [head_coherence(form_of_noise(seed)).rank_p for seed in range(40)]
+    assert min(found) > 0.05  # 5 heads have 16 tosses, too few for any star
+    draw = torch.Generator().manual_seed(0)
+    layers = [BilinearForm(*torch.randn(2, 8, 12, 4, generator=draw, dtype=torch.float64)) for _ in range(400)]
+    assert sum(head_coherence(layer).rank_p < 0.05 for layer in layers) / 400 == pytest.approx(6 / 128, abs=0.035)
+
+
 def form_of_noise(seed):
     draw = torch.Generator().manual_seed(seed)
     return BilinearForm(*torch.randn(2, 5, 12, 4, generator=draw, dtype=torch.float64).unbind())

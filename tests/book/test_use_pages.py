@@ -140,7 +140,7 @@ def test_what_the_blocks_write_is_what_they_say(folder, capsys):
     assert {row["head"] for row in rows} == {-1, 0, 1, 2, 3}
     columns = re.findall(r"^\| (`\w+`, `\w+`) \|", (ROOT / "book/use/score.md").read_text(), re.MULTILINE)
     said = {name for cell in columns for name in re.findall(r"\w+", cell)}
-    assert len(said) == 10 and said <= rows[0].keys()
+    assert len(said) == 18 and said <= rows[0].keys()
 
 
 def test_the_output_on_the_page_is_what_the_command_prints(weights, attngeo, monkeypatch):

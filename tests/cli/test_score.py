@@ -18,7 +18,7 @@ from small_models import small_config, small_model
 from attngeo import open_checkpoint, score_table, symmetry_score
 from attngeo.bilinear.conventions import Convention
 from attngeo.bilinear.positions import position_space
-from attngeo.bilinear.rows import COLUMNS, DIMENSION, SCORES, SPLIT
+from attngeo.bilinear.rows import COLUMNS, DIMENSION, OF_HEADS, SCORES, SPLIT
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.errors import MissingExtra
 from attngeo.plot.score_figure import score_figure
@@ -41,9 +41,15 @@ def scored(attngeo):
     def call(*arguments) -> pd.DataFrame:
         code, out, err = attngeo("score", *arguments, "--format", "json")
         assert (code, err) == (0, "")
-        return pd.DataFrame(json.loads(out))
+        return numbers(json.loads(out))
 
     return call
+
+
+def numbers(rows) -> pd.DataFrame:
+    """Rows as a data frame, in which what JSON has as null is no number."""
+    table = pd.DataFrame(rows)
+    return table.astype({name: float for name in table if name.startswith("co") and name != "convention"})
 
 
 @pytest.fixture
@@ -67,12 +73,14 @@ def changed(saved, folder, change):
 
 def test_files_follow_their_suffix_and_hold_the_same_numbers(attngeo, scored, saved, tmp_path):
     expected = scored(saved, "--per-head", "--gamma", 1.5)
-    assert tuple(expected.columns) == COLUMNS and len(expected) == 3 * 5 and (expected["gamma"] == 1.5).all()
+    assert (
+        tuple(expected.columns) == (*COLUMNS, *OF_HEADS) and len(expected) == 3 * 5 and (expected["gamma"] == 1.5).all()
+    )
     readers = {
-        "out.csv": lambda path: pd.read_csv(path, keep_default_na=False),
-        "out.json": lambda path: pd.DataFrame(json.loads(path.read_text())),
-        "OUT.JSON": lambda path: pd.DataFrame(json.loads(path.read_text())),
-        "scores": lambda path: pd.read_csv(path, keep_default_na=False),
+        "out.csv": lambda path: pd.read_csv(path, keep_default_na=False, na_values=dict.fromkeys(OF_HEADS[1:], "")),
+        "out.json": lambda path: numbers(json.loads(path.read_text())),
+        "OUT.JSON": lambda path: numbers(json.loads(path.read_text())),
+        "scores": lambda path: pd.read_csv(path, keep_default_na=False, na_values=dict.fromkeys(OF_HEADS[1:], "")),
     }
     (tmp_path / "new").mkdir()
     for name, read in readers.items():
@@ -255,7 +263,7 @@ def test_gains_of_the_layer_normalisation_before_are_folded_in(scored, table, tm
     assert rows["source"][0] == "model.safetensors:h.0.attn * h.0.ln_1.weight"
     said = table(tmp_path, "--fold-norm", "--plot", tmp_path / "x.svg")
     assert "known only without gains" in said and "*" not in said and (tmp_path / "x.svg").exists()
-    assert "part layer symmetry directionality" in said
+    assert "part layer symmetry ality c_S c_N rank" in said
     first, others = score_table(model)[:1], score_table(model, fold_norm=True)[1:]  # some have no gain first
     drawn = score_figure(list(map(vars, first + others)))
     assert "no law of random weights is known" in drawn.alt and all(len(p.lines) == 1 for p in drawn.figure.axes)
@@ -330,18 +338,46 @@ def test_queries_that_no_layer_has_are_told(table, saved, tmp_path):
 
 
 def test_python_has_the_rows_of_the_table(attngeo, saved):
-    printed = json.loads(attngeo("score", saved, "--per-head", "--format", "json")[1])
+    printed = numbers(json.loads(attngeo("score", saved, "--per-head", "--format", "json")[1]))
     rows = score_table(saved)
-    assert [vars(row) for row in rows] == printed == rows.to_dataframe().to_dict("records")
-    assert rows[5:7].to_dataframe().to_dict("records") == printed[5:7]
+    pd.testing.assert_frame_equal(rows.to_dataframe(), printed, check_exact=True)
+    pd.testing.assert_frame_equal(rows[5:7].to_dataframe(), printed[5:7].reset_index(drop=True), check_exact=True)
     with mock.patch.dict(sys.modules, pandas=None), pytest.raises(MissingExtra, match="pip install pandas"):
         rows.to_dataframe()
+
+
+def test_the_direction_of_the_heads_is_in_the_rows_of_layers(attngeo, scored, table, saved, tmp_path):
+    rows = scored(saved, "--per-head")
+    layers, heads = rows[rows["head"] == -1], rows[rows["head"] != -1]
+    names = list(OF_HEADS[2:])
+    assert heads[names].isna().all(axis=None) and set(heads["n_heads"]) == {1} and set(layers["n_heads"]) == {4}
+    for (_, row), layer in zip(layers.iterrows(), open_checkpoint(saved), strict=True):
+        parts = [torch.stack([m + sign * m.T for m in layer.form.to(torch.float64).heads()]) for sign in (1, -1)]
+        c_s, c_n = (float(part.sum(0).square().sum() / part.square().sum()) for part in parts)
+        assert (row["coherence_symmetric"], row["coherence_skew"]) == pytest.approx((c_s, c_n))
+        turns = [(parts[1] * torch.tensor([1, *signs])[:, None, None]).sum(0) for signs in product((1, -1), repeat=3)]
+        rank = sum(bool(n.norm() >= parts[1].sum(0).norm() * (1 - 1e-12)) for n in turns) / 8
+        assert row["coin_rank"] == rank and row["coin_rank_p"] == min(1, 2 * rank, 2 * (1 - rank + 1 / 8))
+    said = table(saved)
+    sd = layers["coherence_skew_null_sd"].median()
+    assert "direction- part layer symmetry z p ality z p c_S c_N rank" in said and f"c_N is 1 ± {sd:.2g}" in said
+    assert "of 3 layers by rank." in said and set(rows["positions"]) == {"learned"}
+    small_model("gpt2", n_head=1)().save_pretrained(tmp_path)
+    assert "c_S" not in table(tmp_path) and "rank" not in table(tmp_path).partition("Random weights")[0]
+
+
+def test_the_table_fits_a_terminal_of_eighty_columns(attngeo, saved, tmp_path):
+    torch.manual_seed(1)
+    small_model("gpt2", num_hidden_layers=11, tie_word_embeddings=False)().save_pretrained(tmp_path)
+    for folder in (saved, tmp_path):
+        lines = attngeo("score", folder, "--per-head")[1].partition("\n\n")[2].partition("\n\n")[0].splitlines()
+        assert len(lines) > 12 and max(map(len, lines)) <= 80
 
 
 def test_positions_split_every_score_and_add_up(attngeo, scored, table, saved):
     for convention in Convention:
         rows = scored(saved, "--positions", "--per-head", "--convention", convention.value)
-        assert len(rows) == 3 * 5 and tuple(rows.columns) == (*COLUMNS, DIMENSION, *SPLIT.values())
+        assert len(rows) == 3 * 5 and tuple(rows.columns) == (*COLUMNS, *OF_HEADS, DIMENSION, *SPLIT.values())
         shares = rows[["positions_share", "share_outside", "share_mixed"]].to_numpy()
         parts = rows[["symmetry_inside", "symmetry_outside", "symmetry_mixed"]].to_numpy()
         assert shares.sum(1) == pytest.approx(1)
