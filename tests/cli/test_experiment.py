@@ -32,6 +32,9 @@ def test_runs_are_made_where_that_is_asked_and_not_again(folder, attngeo):
         code, out, _ = attngeo("experiment", folder, *options)
         assert code == 0 and [line for line in out.splitlines() if line.endswith("made")] == made
         assert read_experiment(folder).states() == expected
+    code, out, _ = attngeo("experiment", folder, "--tables")
+    assert (code, out) == (0, "e: 2 runs moved into its tables.\n")
+    assert read_experiment(folder).states() == [State.RECORDED] * 2 and not (folder / "random-0" / "run.json").exists()
 
 
 def test_runs_that_fail_are_named(folder, attngeo):

@@ -85,8 +85,9 @@ def test_every_planned_run_has_every_setting_and_can_be_run():
 
 
 def test_every_recorded_run_is_planned_whole_and_what_its_plan_says():
-    planned_folders = {run.folder for experiment in EXPERIMENTS for run in experiment.runs}
-    assert {path.parent for path in checkout.data("runs").rglob("run.json")} <= planned_folders
+    for experiment in EXPERIMENTS:
+        recorded = {run.name.rpartition("/")[2] for run in read_runs(experiment.folder)}
+        assert recorded <= {run.name for run in experiment.runs}, experiment.name
     for experiment, planned in RECORDED:
         run = read_run(planned.folder)
         assert (run.name, run.about["status"]) == (f"{experiment.name}/{planned.name}", FINISHED)
@@ -109,11 +110,12 @@ def test_confirmatory_runs_and_pictured_ones_are_read_only_where_asked_for():
 
 
 def test_a_run_is_read_once_and_again_when_it_has_changed(tmp_path):
-    copy = shutil.copytree(checkout.data("runs") / "pieces-mlm" / "random-0", tmp_path / "random-0")
-    first = read_run(copy)
-    assert read_run(copy) is first and [run.name for run in read_runs(tmp_path)] == ["random-0"]
-    (copy / "run.json").write_text((copy / "run.json").read_text() + "\n")
-    assert read_run(copy) is not first
+    copy = shutil.copytree(checkout.data("runs") / "pieces-mlm", tmp_path / "pieces-mlm")
+    first = read_run(copy / "random-0")
+    names = ["pieces-mlm/random-0", "pieces-mlm/released-0"]
+    assert read_run(copy / "random-0") is first and [run.name for run in read_runs(copy)] == names
+    (copy / "runs.json").write_text((copy / "runs.json").read_text() + "\n")
+    assert read_run(copy / "random-0") is not first
 
 
 def test_the_table_of_the_page_is_made_from_the_plans(tmp_path):
@@ -136,7 +138,7 @@ def test_a_plan_was_committed_before_its_first_run(experiment):
         pytest.skip("no history of git here")
     folder = f"data/runs/{experiment.name}"
     added = ("log", "--diff-filter=A", "--reverse", "--format=%H", "--")
-    planned, runs = git(*added, f"{folder}/experiment.yml"), git(*added, f"{folder}/*/run.json")
+    planned, runs = git(*added, f"{folder}/experiment.yml"), git(*added, f"{folder}/*/run.json", f"{folder}/runs.json")
     if not runs:
         pytest.skip("no run is committed yet")
     if experiment.name in LOST:  # the history that had the plan first was never published, which is said

@@ -15,7 +15,7 @@ from attngeo.files.checkout import data
 @click.option("--dry-run", is_flag=True, help="Say what is recorded and what is not, and start nothing.")
 @click.option("--missing", is_flag=True, help="Start runs that have nothing yet; leave those that were cut off.")
 @options.working
-@click.option("--tables", is_flag=True, help="Write the table of experiments in data/runs/README.md anew.")
+@click.option("--tables", is_flag=True, help="Move finished runs into the tables of their experiment.")
 @click.option("--any-code", is_flag=True, help="Also where the recorded runs were made with another commit.")
 def command(name, dry_run, missing, workers, scheduler, tables, any_code) -> None:
     """Make the runs of the experiment NAME that are not recorded, in the order of its plan.
@@ -23,21 +23,30 @@ def command(name, dry_run, missing, workers, scheduler, tables, any_code) -> Non
     NAME is a folder in data/runs with an experiment.yml, or a path; without it, all experiments are listed. A run that
     was cut off continues from its last checkpoint. A run that another process is making is skipped, so you can give the
     command several times at once.
+
+    --tables moves the finished runs of NAME from folders of their own into the tables of the experiment. Without NAME
+    it does so for all experiments, and writes the table of experiments in data/runs/README.md anew.
     """
     with needs("train", "attngeo experiment"):  # pandas, which no --help waits for
         from attngeo.experiments.runs import experiments
         from attngeo.experiments.runs.experiments import State, read_experiment, read_experiments
 
-    if tables:
-        readme = data("runs", "README.md")
-        write_text(readme, experiments.with_table(readme.read_text("utf-8"), read_experiments(data("runs"))))
-        return
     if name is None:
-        for listed in read_experiments(data("runs")):
+        all_experiments = read_experiments(data("runs"))
+        if tables:
+            for experiment in all_experiments:
+                _merge(experiment)
+            readme = data("runs", "README.md")
+            write_text(readme, experiments.with_table(readme.read_text("utf-8"), all_experiments))
+            return
+        for listed in all_experiments:
             recorded = f"{listed.states().count(State.RECORDED)} of {len(listed.runs)} recorded"
             click.echo(f"{listed.name:36} {listed.status.value:13} {recorded}")
         return
     experiment = read_experiment(Path(name) if Path(name).is_dir() else data("runs", name))
+    if tables:
+        _merge(experiment)
+        return
     states, todo = experiment.states(), []
     for run, state in zip(experiment.runs, states, strict=True):
         if dry_run or state is not State.RECORDED:
@@ -60,3 +69,10 @@ def command(name, dry_run, missing, workers, scheduler, tables, any_code) -> Non
         raise experiments.ExperimentError(
             f"{failed} of {len(todo)} runs of {experiment.name} failed; the others are made."
         )
+
+
+def _merge(experiment) -> None:
+    from attngeo.experiments.runs.record import merge_runs
+
+    if moved := merge_runs(experiment.folder):
+        click.echo(f"{experiment.name}: {len(moved)} runs moved into its tables.")

@@ -1,7 +1,8 @@
 """Experiments on disk: what is to be run and why, said in a file before it is run, and how much of it is there.
 
 <experiment>/experiment.yml    question, status, date, settings; arms and seeds, or runs; what else the plan says
-             ARM-SEED/         a run (`attngeo.experiments.runs.record`)
+             ARM-SEED/         a run that is being made (`attngeo.experiments.runs.record`)
+             runs.json         the finished runs, with history.parquet, scores.parquet and images.npz
 
     status: confirmatory       # or exploratory, illustration
     settings: {steps: 1500}    # of every run; keys of attngeo.experiments.training.config
@@ -20,7 +21,7 @@ import msgspec
 from msgspec import Meta
 
 from attngeo.errors import AttngeoError
-from attngeo.experiments.runs.record import FINISHED, PLAN, Run, read_about, read_runs
+from attngeo.experiments.runs.record import FINISHED, PLAN, Run, is_recorded, read_about, read_runs
 from attngeo.files.checkout import root
 from attngeo.files.provenance import head
 from attngeo.inputs import Setting, read_yaml
@@ -78,7 +79,7 @@ class PlannedRun:
         Raises:
             RunError: its record is damaged.
         """
-        if not (self.folder / "run.json").exists():
+        if not is_recorded(self.folder):
             return State.MISSING
         return State.RECORDED if read_about(self.folder)["status"] == FINISHED else State.CUT_OFF
 

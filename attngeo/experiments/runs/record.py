@@ -1,13 +1,24 @@
-"""A training run on disk: what was run, and what was measured on the way.
+"""Training runs on disk: what was run, and what was measured on the way.
 
-<run>/run.json         configuration, text, tokenizer, model, hardware, versions, totals, status
-      history.parquet  one row per record: step, tokens, seconds, loss, held_out_loss, learning_rate
-      scores.parquet   one row per record, layer and head (-1: sum over heads): both scores; in the rows of layers how
-                       their heads add up (`attngeo.bilinear.coherence`); of models with a table of positions the
-                       symmetry by octave of that table (`attngeo.bilinear.waves`)
-      images.npz       W_qk of the first and the last layer as pictures, at the first and the last step at least
-      model/           the trained model and its tokenizer
-      checkpoints/     what is needed to go on; gone when the run is finished, unless it keeps them
+While a run is made, it has a folder of its own:
+
+    <run>/run.json         configuration, text, tokenizer, model, hardware, versions, totals, status
+          history.parquet  one row per record: step, tokens, seconds, loss, held_out_loss, learning_rate
+          scores.parquet   one row per record, layer and head (-1: sum over heads): both scores; in the rows of layers
+                           how their heads add up (`attngeo.bilinear.coherence`); of models with a table of positions
+                           the symmetry by octave of that table (`attngeo.bilinear.waves`)
+          images.npz       W_qk of the first and the last layer as pictures, at the first and the last step at least
+          model/           the trained model and its tokenizer
+          checkpoints/     what is needed to go on; gone when the run is finished, unless it keeps them
+
+`merge_runs` moves finished runs of an experiment into its tables, in which each run is named:
+
+    <experiment>/runs.json        the content of each run.json, one run per line
+                 history.parquet  the rows of all runs, with the column run
+                 scores.parquet
+                 images.npz       the pictures of all runs, as run/layer-L-step-S
+
+The functions that read a run find it in either place.
 """
 
 import json
@@ -27,6 +38,8 @@ from attngeo.inputs import Setting, cause, checked, read_json
 
 FINISHED = "finished"
 PLAN = "experiment.yml"  # beside the runs of an experiment
+ABOUT, ALL_ABOUT = "run.json", "runs.json"  # of a run in its own folder; of the runs in the tables of an experiment
+TABLES = ("history", "scores")
 # Settings that came after the first recorded runs, with the value that was in force before: a run recorded without one
 # is read with that value, and so stays equal to runs recorded with it.
 IN_FORCE: dict[str, Any] = {
@@ -113,31 +126,41 @@ class Run:
 
 
 def read_about(folder: Path) -> dict[str, Any]:
-    """The content of run.json, its configuration with every setting (`IN_FORCE`).
+    """The content of a run's run.json, its configuration with every setting (`IN_FORCE`).
 
     Raises:
         RunError: there is none, or it is damaged.
     """
-    refuse = partial(_unreadable, folder)
-    about = read_json(folder / "run.json", dict[str, Any], refuse)
-    return about | {"config": IN_FORCE | checked(about, _About, refuse).config}
+    about = _raw_about(folder)
+    return about | {"config": IN_FORCE | checked(about, _About, partial(_unreadable, folder)).config}
+
+
+def is_recorded(folder: Path) -> bool:
+    """Whether anything is recorded of the run that belongs in a folder, finished or not."""
+    return (folder / ABOUT).exists() or folder.name in _merged(folder.parent)
 
 
 def read_run(folder: Path) -> Run:
-    """A run from its folder.
+    """A run by the folder in which it was made, also after its record was merged into the tables of its experiment.
 
     Raises:
         RunError: a file is missing or damaged.
     """
-    about = Path(folder) / "run.json"  # written last
-    return _read(Path(folder), about.stat().st_mtime_ns if about.exists() else 0)
+    folder = Path(folder)
+    about = folder.parent / ALL_ABOUT if _is_merged(folder) else folder / ABOUT
+    return _read(folder, about.stat().st_mtime_ns if about.exists() else 0)  # the file that is written last
 
 
 @cache  # what a page reads several times is read once
 def _read(folder: Path, written: int) -> Run:
     about = read_about(folder)
     try:
-        history, scores = _table(folder / "history.parquet", HISTORY), _table(folder / "scores.parquet", SCORES)
+        if _is_merged(folder):
+            history, scores = (_rows_by_run(folder.parent, name, written)[folder.name] for name in TABLES)
+        else:
+            history, scores = (pd.read_parquet(folder / f"{name}.parquet") for name in TABLES)
+        _require_columns(history, HISTORY)
+        _require_columns(scores, SCORES)
         pictures = read_levels(folder)
     except Exception as error:  # damaged bytes make pandas, pyarrow, numpy and zipfile raise anything
         raise _unreadable(folder, cause(error)) from error
@@ -151,20 +174,52 @@ def read_runs(folder: Path, keep: Callable[[dict[str, Any]], bool] = lambda conf
     Raises:
         RunError: one of them is damaged.
     """
+    folder = Path(folder)
+    names = {path.parent.name for path in folder.glob(f"*/{ABOUT}")} | _merged(folder).keys()
     runs = []
-    for path in sorted(Path(folder).glob("*/run.json")):
-        about = read_about(path.parent)
+    for name in sorted(names):
+        about = read_about(folder / name)
         if about["status"] == FINISHED and keep(about["config"]):
-            runs.append(read_run(path.parent))
+            runs.append(read_run(folder / name))
     return runs
 
 
-def _table(file: Path, columns: dict[str, str]) -> pd.DataFrame:
-    """A table, if it has these columns and no gap in those of whole numbers."""
-    table = pd.read_parquet(file)
+def _raw_about(folder: Path) -> dict[str, Any]:
+    if _is_merged(folder):
+        return _merged(folder.parent)[folder.name]
+    return read_json(folder / ABOUT, dict[str, Any], partial(_unreadable, folder))
+
+
+def _is_merged(folder: Path) -> bool:
+    """Whether a run is to be read from the tables of its experiment; a record in its own folder is newer."""
+    return not (folder / ABOUT).exists() and folder.name in _merged(folder.parent)
+
+
+def _merged(experiment: Path) -> dict[str, dict[str, Any]]:
+    """The content of run.json of each run that was merged into the tables of an experiment."""
+    file = experiment / ALL_ABOUT
+    return _read_merged(file, file.stat().st_mtime_ns) if file.exists() else {}
+
+
+@cache
+def _read_merged(file: Path, written: int) -> dict[str, dict[str, Any]]:
+    return read_json(file, dict[str, dict[str, Any]], partial(_unreadable, file.parent))
+
+
+@cache
+def _rows_by_run(experiment: Path, table: str, written: int) -> dict[str, pd.DataFrame]:
+    """The rows of a table for each run, without columns that others of its runs have alone."""
+    rows = pd.read_parquet(experiment / f"{table}.parquet")
+    return {
+        run: own.drop(columns="run").dropna(axis="columns", how="all").reset_index(drop=True)
+        for run, own in rows.groupby("run", sort=False)
+    }
+
+
+def _require_columns(table: pd.DataFrame, columns: dict[str, str]) -> None:
+    """Refuse a table without these columns, or with a gap in those of whole numbers."""
     if table.empty or columns.items() - table.dtypes.astype(str).to_dict().items():
-        raise ValueError(f"{file.name} has not the columns {', '.join(columns)}, or no rows")
-    return table
+        raise ValueError(f"it has not the columns {', '.join(columns)}, or no rows")
 
 
 def _unreadable(folder: Path, why: str) -> RunError:
@@ -173,11 +228,18 @@ def _unreadable(folder: Path, why: str) -> RunError:
 
 def read_levels(folder: Path) -> dict[tuple[int, int], np.ndarray]:
     """The pictures of a run as they are stored, in 8-bit levels, by (layer, step); none if it kept none."""
-    if not (folder / "images.npz").exists():
+    file, prefix = folder / "images.npz", ""
+    if _is_merged(folder):
+        file, prefix = folder.parent / "images.npz", f"{folder.name}/"
+    if not file.exists():
         return {}
-    with (folder / "images.npz").open("rb") as file, np.load(file) as arrays:  # which leaves a damaged one open
-        places = {name: name.split("-") for name in arrays}
-        return {(int(layer), int(step)): arrays[name] for name, (_, layer, _, step) in places.items()}
+    pictures = {}
+    with file.open("rb") as opened, np.load(opened) as arrays:  # np.load leaves a damaged file open
+        for name in arrays:
+            if name.startswith(prefix):
+                _, layer, _, step = name.removeprefix(prefix).split("-")
+                pictures[int(layer), int(step)] = arrays[name]
+    return pictures
 
 
 def write_run(
@@ -192,9 +254,58 @@ def write_run(
     Raises:
         OSError: the folder cannot be written; what was there stays.
     """
-    for name, rows in (("history", history), ("scores", scores)):
+    _write(
+        folder, pd.DataFrame(history), pd.DataFrame(scores), {_picture_name(*place): p for place, p in pictures.items()}
+    )
+    write_text(folder / ABOUT, json.dumps(about, indent=1) + "\n")
+
+
+def merge_runs(experiment: Path) -> list[str]:
+    """Move the finished runs of an experiment from their own folders into its tables, in which they replace older ones.
+
+    Models and checkpoints stay where they are. Nothing else may write the runs of the experiment meanwhile.
+
+    Returns:
+        The names of the runs that were moved.
+
+    Raises:
+        RunError: a run is damaged; then nothing is changed.
+        OSError: a table cannot be written. Every run is then still in its folder or in the tables.
+    """
+    folders = [path.parent for path in sorted(experiment.glob(f"*/{ABOUT}"))]
+    moved = [folder.name for folder in folders if read_about(folder)["status"] == FINISHED]
+    if not moved:
+        return []
+    about: dict[str, dict] = {}
+    tables: dict[str, list[pd.DataFrame]] = {name: [] for name in TABLES}
+    pictures: dict[str, np.ndarray] = {}
+    for name in sorted({*moved, *_merged(experiment)}):
+        folder = experiment / name
+        run = read_run(folder)
+        about[name] = _raw_about(folder)
+        for table, rows in zip(TABLES, (run.history, run.scores), strict=True):
+            tables[table].append(pd.concat({name: rows}, names=["run"]).reset_index("run"))
+        pictures |= {f"{name}/{_picture_name(*place)}": levels for place, levels in read_levels(folder).items()}
+    history, scores = (pd.concat(tables[name], ignore_index=True) for name in TABLES)
+    _write(experiment, history, scores, pictures)
+    lines = [f"{json.dumps(name)}: {json.dumps(content)}" for name, content in about.items()]
+    write_text(experiment / ALL_ABOUT, "{\n" + ",\n".join(lines) + "\n}\n")
+    for name in moved:
+        for file in (ABOUT, *(f"{table}.parquet" for table in TABLES), "images.npz"):
+            (experiment / name / file).unlink(missing_ok=True)
+        if not any((experiment / name).iterdir()):
+            (experiment / name).rmdir()
+    return moved
+
+
+def _picture_name(layer: int, step: int) -> str:
+    return f"layer-{layer}-step-{step}"
+
+
+def _write(folder: Path, history: pd.DataFrame, scores: pd.DataFrame, pictures: dict[str, np.ndarray]) -> None:
+    for name, table in zip(TABLES, (history, scores), strict=True):
         with atomic_path(folder / f"{name}.parquet") as path:
-            pd.DataFrame(rows).to_parquet(path, index=False)
-    with atomic_path(folder / "images.npz") as path:
-        np.savez_compressed(path, **{f"layer-{layer}-step-{step}": p for (layer, step), p in pictures.items()})
-    write_text(folder / "run.json", json.dumps(about, indent=1) + "\n")
+            table.to_parquet(path, index=False, compression="zstd")
+    if pictures:
+        with atomic_path(folder / "images.npz") as path:
+            np.savez_compressed(path, **pictures)

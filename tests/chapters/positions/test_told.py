@@ -106,7 +106,7 @@ def test_what_is_said_of_the_history_is_in_the_history():
     for name in positions.TITLES:
         added = ("log", "--diff-filter=A", "--format=%H", "--", f"data/runs/{name}")
         plan = history(*added[:-1], f"data/runs/{name}/experiment.yml").split()[-1]
-        first_runs = history(*added[:-1], f"data/runs/{name}/*/run.json").split()[-1]
+        first_runs = history(*added[:-1], f"data/runs/{name}/*/run.json", f"data/runs/{name}/runs.json").split()[-1]
         assert (plan == first_runs) == (name in UNDATED), name
     for name, seeds in EARLIER.items():
         plan = history(*added[:-1], f"data/runs/{name}/experiment.yml").split()[-1]
