@@ -146,7 +146,7 @@ def test_what_the_blocks_write_is_what_they_say(folder, capsys):
 def test_the_output_on_the_page_is_what_the_command_prints(weights, attngeo, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     code, printed, _ = attngeo("score", weights / "minilm-l6-v2")
-    assert code == 0 and printed == (ROOT / "book/use/score_minilm.txt").read_text("utf-8")
+    assert code == 0 and printed == (ROOT / "data/sentence/score_minilm-l6-v2.txt").read_text("utf-8")
     assert printed in (ROOT / "README.md").read_text("utf-8")
 
 

@@ -159,9 +159,11 @@ def how_to_read(models: pd.DataFrame) -> str:
             " difference from the mean of random weights, in standard deviations. The column *p* is the share of random weights"
             " whose score differs at least as much from this mean.",
             "- *Directionality* is the paper's second score. It compares the rows of $W_{qk}$ that have large norms with the"
-            " columns that have large norms. The last two columns of the table count these rows and columns."
+            " columns that have large norms."
             f" [Question 7]({questions()[6].page}) explains why directionality has to be interpreted with more care than"
             " symmetry.",
+            "- *c_S* and *c_N* tell whether the symmetric and the skew-symmetric parts of the heads add up. The *rank* is close to"
+            " 0 if the heads of a layer agree on who attends to whom.",
         )
     )
 
