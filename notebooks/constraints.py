@@ -9,24 +9,24 @@
 # %% [markdown]
 # # Does an encoder with learned position embeddings need symmetry?
 #
-# Encoders become symmetric during training, but this does not yet show that symmetry is useful to them. If it is useful, an
-# encoder that is not allowed to become symmetric should learn less well. The paper {cite}`saponati2025` describes a method for
-# such a test: a *constraint*, which is a term in the training loss that pulls the query-key matrix $\Wqk$ towards symmetry or
-# away from symmetry (Appendix S2.1). The paper reports no results with this constraint, so we trained small models with it.
+# Encoders become symmetric during training, but this observation alone does not show that symmetry is useful to them. If symmetry
+# is useful, an encoder that is prevented from becoming symmetric should learn less well. The paper {cite}`saponati2025` describes
+# a method for such a test: a *constraint*, which is an additional term in the training loss that pulls the query-key matrix
+# $\Wqk$ towards symmetry or away from symmetry (Appendix S2.1). The paper reports no results with this constraint, so we trained
+# small models with it. All these models have learned position embeddings.
 #
-# **{glue:text}`forbidden`** {glue:md}`strength:myst` {glue:text}`probability` {glue:text}`enforced` All these models have learned
-# position embeddings.
+# **{glue:text}`forbidden`** {glue:md}`strength:myst` {glue:text}`probability` {glue:text}`enforced`
 #
-# An encoder does not need symmetry as such, however. In {glue:text}`n-planned` [planned experiments](positions.py), we trained
-# the same encoders with rotary position embeddings instead of learned position embeddings. Encoders with rotary position
-# embeddings hardly become symmetric (the symmetry score is {glue:text}`s-rotary` instead of {glue:text}`s-learned`), and their
-# loss is {glue:text}`lower-loss` nats *lower*. So we think that symmetry is the way in which these encoders use learned
-# position embeddings, and that it is not necessary for predicting hidden tokens.
+# However, an encoder does not need symmetry as such. In {glue:text}`n-planned` [planned experiments](positions.py), we trained
+# the same encoders with rotary instead of learned position embeddings. Encoders with rotary position embeddings hardly become
+# symmetric (their symmetry scores range from {glue:text}`s-rotary`, compared with {glue:text}`s-learned` for encoders with learned
+# position embeddings), and their loss is {glue:text}`lower-loss` nats *lower*. We therefore think that symmetry is the way in which these
+# encoders use learned position embeddings, and that symmetry is not necessary for predicting hidden tokens.
 
 # %% tags=["parameters"]
-models: list[str] = ["encoder", "decoder"]  # which models to compare
-seeds: list[int] = [0, 1, 2]  # which seeds of the recorded runs to use; at least three give confidence intervals
-last_step: int = 1500  # training step of the comparison, or the last step of a shorter run; in [50, 1500]
+models: list[str] = ["encoder", "decoder"]  # models to compare
+seeds: list[int] = [0, 1, 2]  # seeds of the recorded runs to use; confidence intervals require at least three seeds
+last_step: int = 1500  # training step at which the losses are compared (for shorter runs, the last step); in [50, 1500]
 
 # %% tags=["remove-cell"]
 from collections.abc import Sequence
@@ -100,22 +100,24 @@ glue("seeds", len(pairs[0]))
 # %% [markdown]
 # ## What we did
 #
-# The symmetry score $s$ is 1 if a matrix is symmetric, −1 if it is skew-symmetric ($M\T = -M$), and close to 0 if its entries are
-# random ([what symmetric means](bilinear_form.py)). One constraint of the paper is smallest at $s = 1$, so it *enforces* symmetry. The other
-# constraint is smallest at $s = -1$, so it *forbids* symmetry. We added each constraint to the loss of a character-level
-# encoder and of a character-level decoder, with {glue:text}`deep` layers of width {glue:text}`wide` and sequences of length
-# {glue:text}`block`. For each seed, the models with and without a constraint start from the same weights, and we trained them
-# on the same text in the same order, on the same kind of processor and with the same version of the code. We use
-# {glue:text}`seeds` seeds for each model ({numref}`tab-constraint-effects`).
+# The [symmetry score](bilinear_form.py) of a matrix $M$ is $s = 1$ if the matrix is symmetric, $s = -1$ if the matrix is
+# skew-symmetric ($M\T = -M$), and close to 0 if its entries are random. The paper defines two constraints. One constraint is
+# smallest at $s = 1$, so it *enforces* symmetry. The other constraint is smallest at $s = -1$, so it *forbids* symmetry. We added
+# each constraint to the loss of a character-level encoder and of a character-level decoder. All models have {glue:text}`deep`
+# layers of width {glue:text}`wide`, and they read sequences of length {glue:text}`block`. For each seed, the models with and
+# without a constraint have the same initial weights, and we trained them on the same text in the same order, on the same type of
+# processor and with the same version of the code. {numref}`tab-constraint-effects` shows the results for {glue:text}`seeds`
+# seeds.
 
 # %% tags=["remove-input"]
 table(
     constraints.ends(pairs, last_step),
     name="tab-constraint-effects",
     caption="Symmetry and loss of each model at the end of the curves in {numref}`fig-constraint-recorded`, with 95 % confidence"
-    " intervals over seeds. The symmetry of a layer is the score of the sum over its heads (median over layers), and the symmetry"
-    " of a head is the median over all heads. Losses are measured on held-out text, in nats per predicted character. The last column is"
-    " the decrease of the loss over the last fifth of the training steps, minus this decrease without a constraint.",
+    " intervals over seeds. We compute the score of a layer from the sum over its heads and report the median over layers. For"
+    " single heads, we report the median over all heads. Losses are measured on held-out text, in nats per predicted character."
+    " The last column shows how much more the loss decreased over the last fifth of the training steps than it did without a"
+    " constraint.",
 )
 
 # %% tags=["remove-cell"]
@@ -125,25 +127,26 @@ for pair in recorded:
     assert target * layers > 0.85 > 0.6 > target * heads > 0.35  # "close to the target", "about half"
 
 # %% [markdown]
-# At the end of training, the layers come close to the symmetry score that the constraint asks for, but individual heads reach only
-# about half of this score. The constraint acts on the sum over the heads of a layer, and in this sum the unwanted parts of
-# different heads can cancel each other.
+# At the end of training, the symmetry scores of the layers are close to the score at which the constraint is smallest, but
+# individual heads reach only about half of this score. The reason is that the constraint acts on the sum over the heads of a
+# layer. In this sum, the parts of different heads that violate the constraint can cancel each other out.
 #
 # :::{admonition} How sure is this?
-# - The models are small character-level models. We tested only one weight of the constraint, $\gamma$ = {glue:text}`gamma`,
-#   and only models with learned position embeddings.
-# - All results come from {glue:text}`seeds` seeds. We did not write down in advance what would count as a cost.
+# - We trained only small character-level models with learned position embeddings, and we tested only one weight of the constraint
+#   ($\gamma$ = {glue:text}`gamma`).
+# - All results come from {glue:text}`seeds` seeds. We did not specify in advance what would count as a cost.
 # - {glue:text}`delay`
-# - The encoders were trained for {glue:text}`encoder-steps` steps and the decoders for {glue:text}`decoder-steps` steps. This does
-#   not explain the difference between them: after {glue:text}`decoder-steps` steps, forbidding symmetry already costs the encoder
-#   {glue:text}`at-equal-steps` nats (with all recorded seeds).
-# - A decoder without a constraint is hardly symmetric anyway (s = {glue:text}`s-of-decoder`), so forbidding symmetry changes
-#   little in a decoder.
+# - We trained the encoders for {glue:text}`encoder-steps` steps and the decoders for only {glue:text}`decoder-steps` steps. This
+#   does not explain why forbidding symmetry raises the loss of the encoders more than the loss of the decoders. After
+#   {glue:text}`decoder-steps` steps, the increase for the encoders (with all recorded seeds) is already {glue:text}`at-equal-steps`
+#   nats.
+# - A decoder is hardly symmetric even without a constraint (s = {glue:text}`s-of-decoder`), so forbidding symmetry changes little
+#   in a decoder.
 # :::
 #
 # ## The check behind the answer
 #
-# We say that forbidding symmetry has a cost if the confidence interval of the difference in loss lies above zero.
+# We say that forbidding symmetry has a cost if the confidence interval of the difference in loss lies entirely above zero.
 
 
 # %%
@@ -162,33 +165,43 @@ def without_and_with(part: str, seeds: Sequence[int]) -> Contrast:
 def cost_of_forbidding_symmetry(seeds=(0, 1, 2), last_step=1500):
     encoder, decoder = (without_and_with(part, seeds).differences(constraints.at(last_step)) for part in MODELS)
     if len(encoder) < LEAST_SEEDS:
-        higher = compare("encoder: mean loss minus loss without a constraint", encoder.mean(), ">", 0)
+        higher = compare(
+            "mean loss of the encoder with symmetry forbidden minus its loss without a constraint",
+            encoder.mean(),
+            ">",
+            0,
+        )
         yield replace(higher, decides=False)
-        remark = f"With fewer than {LEAST_SEEDS} seeds, we compute no confidence interval."
+        remark = f"We do not compute a confidence interval from fewer than {LEAST_SEEDS} seeds."
         return {"verdict": Verdict.UNDECIDED, "remark": remark}
     costs = {"encoder": over_seeds(encoder), "decoder": over_seeds(decoder)}
     more = difference_of_means(encoder, decoder)
-    yield from Case("", "encoder: loss minus loss without a constraint", costs["encoder"]).ends("above")
-    yield from Case("", "the same difference in the encoder, minus that in the decoder", more).ends("above")
-    yield from Case("", "decoder: loss minus loss without a constraint", costs["decoder"]).ends("around")
+    yield from Case(
+        "", "loss of the encoder with symmetry forbidden minus its loss without a constraint", costs["encoder"]
+    ).ends("above")
+    yield from Case("", "this difference for the encoder minus this difference for the decoder", more).ends("above")
+    yield from Case(
+        "", "loss of the decoder with symmetry forbidden minus its loss without a constraint", costs["decoder"]
+    ).ends("around")
     return {
         "verdict": Verdict.HOLDS,
-        "remark": "All differences are in nats per predicted character, with 95 % confidence intervals over seeds.",
+        "remark": "All differences are given in nats per predicted character, with 95 % confidence intervals over seeds.",
     }
 
 
 show(cost_of_forbidding_symmetry(seeds=seeds, last_step=last_step), unfolded=True)
 
 # %% [markdown]
-# The definition of both constraints, three checks of their formulas, and a misprint of the paper are on the
-# [details page](constraints_details.py).
+# The [details page](constraints_details.py) contains the definitions of both constraints, three checks of their formulas, and a
+# correction of a misprint in the paper.
 #
 # ## What it means for you
 #
 # - Do not force the query-key matrices of an encoder with learned position embeddings to be skew-symmetric.
-# - Do not expect a gain if you enforce symmetry. It neither helped nor harmed our models by more than the variation between seeds.
-# - To train a model with a constraint, run `attngeo train --constraint symmetric --gamma 0.1 -o RUN`, or use `--constraint skew`.
-#   The command `attngeo score RUN/model --per-head` then shows the symmetry of every head. Look at the heads as well, because
-#   the constraint acts only on their sum.
+# - Do not expect a gain from enforcing symmetry. In our models, enforcing symmetry changed the loss by less than the variation
+#   between seeds.
+# - To train a model with a constraint, run `attngeo train --constraint symmetric --gamma 0.1 -o RUN`, or use `--constraint skew`
+#   to forbid symmetry. Then run `attngeo score RUN/model --per-head` to see the symmetry of every head as well, because the
+#   constraint acts only on the sum over heads.
 #
-# Next: [should you start the training with a symmetric matrix?](symmetric_initialisation.py)
+# Next: [Does symmetric initialisation speed up training?](symmetric_initialisation.py)

@@ -7,23 +7,23 @@
 # ---
 
 # %% [markdown]
-# # Should you start training with a symmetric query-key matrix?
+# # Does symmetric initialisation speed up training?
 #
-# A symmetric start costs nothing: one sets the initial key weights equal to the initial query weights, so that
-# $\Wqk = \Wq \Wq\T$ is symmetric. If a symmetric start made encoders learn faster, everybody should use one. According to
-# the paper {cite}`saponati2025`, it helps most encoders, and Table 1 of the paper reports up to {glue:text}`largest-printed` % fewer
-# training steps.
+# Symmetric initialisation costs nothing: before training, the key weights are set equal to the query weights, so that
+# $\Wqk = \Wq \Wq\T$ is symmetric. According to the paper {cite}`saponati2025`, most encoders reach a lower final loss if they
+# are initialised in this way, and some of them need up to {glue:text}`largest-printed` % fewer training steps (Table 1). If this result
+# held in general, every encoder should be initialised symmetrically.
 #
-# **Do not rely on a symmetric start. {glue:text}`answer`** {glue:md}`strength:myst` Moreover, training also differs between
-# random starts: by the measure that the paper uses, an encoder with one random seed learns up to {glue:text}`largest-by-seed`
-# faster than the same encoder with another random seed. All our models are small, and none of them was trained for as long as
-# those of the paper.
+# **Do not rely on symmetric initialisation. {glue:text}`answer`** {glue:md}`strength:myst` Moreover, the speed of training
+# depends on the random seed: by the measure used in Table 1, a randomly initialised encoder can learn up to
+# {glue:text}`largest-by-seed` faster than the same encoder with another seed. All our models are small, and none of them was
+# trained for as long as the models in the paper.
 
 # %% tags=["parameters"]
-plans: list[str] = []  # names of the planned comparisons to show, such as confirm_mini; all of them if empty
-experiment: str = "encoder, plain text"  # models of which two random starts are compared
-seed_pair: list[int] = []  # the two seeds that are compared; the pair with the largest speed-up if empty
-width: int = 768  # width of your model, for the scale of the initial weights; in [16, 65536]
+plans: list[str] = []  # names of the planned comparisons to show, such as confirm_mini; all comparisons if empty
+experiment: str = "encoder, plain text"  # type of model for which two random seeds are compared
+seed_pair: list[int] = []  # the two seeds to compare; the pair with the largest speed-up if empty
+width: int = 768  # width of your model, which determines the scale of its initial weights; in [16, 65536]
 
 # %% tags=["remove-cell"]
 import pandas as pd
@@ -78,39 +78,41 @@ glue("planned-harm", max(p.primary.difference().high for p in symmetry), ".2f")
 # %% [markdown]
 # ## What we did
 #
-# We trained small models that differ in nothing but their start. With a *random start*, query and key weights are drawn
-# independently. With a *symmetric start*, the key weights are equal to the query weights and have the same scale as before. For the
-# same seed, all other initial weights are equal, and both models read the same text in the same order. For each [planned comparison](../recorded_runs.md#planned-runs), we
-# wrote down the question, the measure and the seeds before the first run.
+# We trained pairs of small models that differ only in their initial weights of queries and keys. In one model of each pair, these
+# weights are drawn independently (*random initialisation*). In the other model, the key weights are set equal to the query
+# weights, whose scale we leave unchanged (*symmetric initialisation*). For the same seed, all other initial weights are
+# identical, and both models read the same text in the same order. We wrote down the question, the measure and the seeds of each
+# [planned comparison](../recorded_runs.md#planned-runs) before its first run.
 #
-# The measure is the final loss on held-out text with the symmetric start minus the final loss with the random start. According
-# to the rule that we fixed in the plans, there is *no difference* if the 95 % confidence interval over seeds lies within
-# ±{glue:text}`band` nats. Otherwise a symmetric start is *faster* if the interval lies below 0 and *slower* if the interval
-# lies above 0, and the comparison is *undecided* if the interval includes 0. We call a symmetric start *clearly faster* if, in
-# addition, the interval of the share of training steps that it saves lies above {glue:text}`share`, and *slightly faster*
-# otherwise.
+# We compare the final losses on held-out text, always as symmetric minus random initialisation. We fixed in advance how to
+# interpret this difference. If its 95 % confidence interval over seeds lies within ±{glue:text}`band` nats, there is *no
+# difference*. Otherwise, symmetric initialisation is *faster* if the interval lies below 0 and *slower* if the interval lies
+# above 0, and the comparison is *undecided* if the interval includes 0. We distinguish two cases of *faster*: symmetric
+# initialisation is *clearly faster* if the confidence interval of the share of training steps that it saves lies above
+# {glue:text}`share`, and *slightly faster* otherwise.
 #
-# {glue:text}`below-zero` Many comparisons are undecided because the loss of an encoder stays on a plateau for a while, and the step
-# at which it leaves the plateau depends on the seed. At the end of training, two encoders that differ only in their seed differ by
-# up to {glue:text}`spread` nats.
+# {glue:text}`below-zero` Many comparisons are undecided because the loss of an encoder stays on a plateau before it decreases
+# further, and the length of this plateau depends on the seed. As a result, two encoders that differ only in their seed can differ
+# in their final loss by up to {glue:text}`spread` nats.
 #
 # :::{admonition} How sure is this?
-# - All models are small. Even in our longest training run, the number of training tokens is only {glue:text}`tokens-share` of
-#   the number on which the paper's models were trained.
-# - We had used the three seeds of `confirm_mini`, the comparison in which a symmetric start clearly helped, in shorter runs of
-#   models with the same dimensions before we planned this comparison. The repetition `confirm_mini_new_seeds` used new seeds.
+# - All our models are small. Even our longest training run used only {glue:text}`tokens-share` of the number of tokens on which
+#   the models in the paper were trained.
+# - Before we planned `confirm_mini`, the comparison in which symmetric initialisation clearly helped, we had already used its
+#   three seeds in shorter runs of models with the same dimensions. We therefore used new seeds when we repeated this comparison.
 # - {glue:text}`by-chance`
-# - The comparisons do not exclude that a symmetric start lowers the loss by up to {glue:text}`planned-gain` nats, or raises it by up
-#   to {glue:text}`planned-harm` nats, in one of these settings.
-# - Equal queries and keys also make every token attend more to itself. Our comparisons do not show whether symmetry
-#   or this attention of tokens to themselves is responsible for a gain. We have planned two [further
+# - We cannot exclude that, in one of these settings, symmetric initialisation lowers the loss by up to
+#   {glue:text}`planned-gain` nats or raises the loss by up to {glue:text}`planned-harm` nats.
+# - If queries and keys are equal, every token also attends more to itself. We do not know whether a gain is due to symmetry or
+#   to this increased attention of tokens to themselves. We have planned two [further
 #   experiments](../recorded_runs.md#planned-runs) to distinguish between these two explanations, but we have not carried them
 #   out yet.
 # :::
 #
 # ## The check behind the answer
 #
-# For every planned comparison of encoders, we check whether the confidence interval lies below zero or includes zero.
+# For every planned comparison of encoders, we check whether the confidence interval of the difference in final loss lies below
+# zero or includes zero.
 
 
 # %% tags=["remove-cell"]
@@ -133,7 +135,10 @@ def symmetry_as_planned():
     cases = {p.plan: loss_case(p, "symmetric") for p in of_plans()}
     for plan, case in cases.items():
         yield from ends(case, "below" if plan in BELOW_ZERO else "around")
-    rows = "Each row gives the text, layers × width, the tokens read, the number of seeds and the outcome by the plan."
+    rows = (
+        "The first column describes each comparison by its text, the number of layers × the width, the number of training"
+        " tokens in millions (M) and the number of seeds, followed by the outcome according to our plan."
+    )
     return {"remark": f"{too_small(cases.values(), starts.PAPERS)} {rows}"}
 
 
@@ -145,21 +150,22 @@ share = first_crossing(losses.index.to_numpy(), *(losses[seed].to_numpy() for se
 glue("crossing", figures.crossing(shown, two_seeds, share))
 
 # %% [markdown]
-# ## Two random starts differ as well
+# ## Training speed also differs between random seeds
 #
-# Table 1 of the paper compares one run with a symmetric start with one run with a random start, and it counts the first step at
-# which the noisy training loss of the first run is as low as the last loss of the second run. We checked the calculations
-# behind the table, and they [are correct](symmetric_initialisation_details.py#the-printed-numbers). To see how large a
-# speed-up this measure reports between models that do not differ in symmetry, we apply the measure to pairs of random starts.
-# {glue:text}`crossing` {numref}`fig-roulette` shows all pairs of seeds.
+# In Table 1, the authors compare a single run with symmetric initialisation to a single run with random initialisation. They
+# determine the first training step at which the noisy training loss of the first run is as low as the final loss of the second run. We
+# checked the calculations behind the table and found that they [are
+# correct](symmetric_initialisation_details.py#the-printed-numbers). To see how large a speed-up can appear between models that do
+# not differ in symmetry, we apply the same measure to pairs of randomly initialised models. {glue:text}`crossing`
+# {numref}`fig-roulette` shows the speed-ups for all pairs of seeds.
 
 # %% tags=["remove-input"]
 figures.second_seed(main, shown, two_seeds, printed)
 
 # %% [markdown]
-# Our models were trained for far fewer steps than those of the paper, so our results do not show that the speed-ups reported
-# in the paper are due to chance. Our results show that, with a single pair of runs, a speed-up cannot be distinguished from
-# the variation between seeds.
+# Our models were trained for far fewer steps than the models in the paper, so we cannot conclude that the speed-ups reported in
+# the paper are due to chance. We can only conclude that, with a single pair of runs, a speed-up cannot be distinguished from the
+# variation between seeds.
 
 # %% tags=["remove-cell"]
 without_symmetry = {p.plan: p.minus("default-linear") for p in every.values() if "default-linear" in p.arms}
@@ -169,7 +175,7 @@ glue("widest", max(every[plan].training.width for plan in without_symmetry))
 glue("factor-at-width", told.scale_at(width, scale_factor(width)))
 tied = starts.tie_at_released_scale(every)
 ((harmed, harm),) = [(every[plan], c.difference()) for plan, c in tied.items() if c.outcome() == HURTS]
-assert scale_factor(WIDTHS[-1]) < 1
+assert scale_factor(1024) < 1  # "at a width of 1,024 it decreases the scale"
 glue("increase", as_percent(scale_factor(768) - 1))
 glue("tie-harms-shape", harmed.shape)
 glue("tie-harms", number(harm.value, 2))
@@ -190,14 +196,15 @@ factors = pd.DataFrame(
 )
 
 # %% [markdown]
-# ## A larger scale helps small models without symmetry
+# ## A larger initial scale helps small models even without symmetry
 #
-# According to [a second-hand reading](../notation.md#the-audit) of the authors' code, their symmetric start changes more than
-# symmetry. It draws queries, keys and values anew with the default of PyTorch, so that the scale of $\Wqk$ changes by a factor that
-# depends on the width of the model, and the biases become random. Our start `default-linear` makes these changes without setting
-# keys equal to queries. In all {glue:text}`n-untied` planned comparisons, encoders with this start have a lower final loss than
-# encoders with a random start. Most of the gain from the authors' start
-# [does not come from symmetry](symmetric_initialisation_details.py#the-released-start-part-by-part).
+# According to [a second-hand reading](../notation.md#the-audit) of the authors' code, their symmetric initialisation changes more
+# than the symmetry of $\Wqk$. The code draws queries, keys and values anew with the default initialisation of PyTorch. As a
+# result, the scale of $\Wqk$ changes by a factor that depends on the width of the model, and the biases become random. Our
+# initialisation `default-linear` makes the same changes without setting the keys equal to the queries. In all
+# {glue:text}`n-untied` planned comparisons, encoders initialised with `default-linear` have a lower final loss than encoders with
+# the usual random initialisation. Most of the gain from the authors' initialisation [does not come from
+# symmetry](symmetric_initialisation_details.py#the-released-initialisation-part-by-part).
 #
 # {glue:md}`factor-at-width:myst` We have tested `default-linear` only up to a width of {glue:text}`widest` ({numref}`tab-init-scale`).
 
@@ -205,22 +212,24 @@ factors = pd.DataFrame(
 table(
     factors,
     name="tab-init-scale",
-    caption="The factor by which the start `default-linear` multiplies the scale of $\\Wqk$ at each width, compared with BERT's"
-    " initialisation, and the final held-out loss of encoders with this start minus the final held-out loss of encoders with a"
-    " random start, with 95 % confidence intervals over seeds. The number of layers is given in parentheses.",
+    caption="For each width, the factor by which `default-linear` multiplies the scale of $\\Wqk$ compared with BERT's"
+    " initialisation, and the final held-out loss of encoders with `default-linear` minus the final held-out loss of encoders"
+    " with random initialisation. Brackets contain 95 % confidence intervals over seeds, and parentheses contain the number of"
+    " layers.",
 )
 
 # %% [markdown]
 # ## What it means for you
 #
-# - Do not count on a symmetric start to save training steps. If you try it, compare it with a random start of equal scale
-#   (`--init random`), and use several seeds for both.
-# - Do not combine equal queries and keys with the larger scale of the authors' code unless you test it: in encoders with
-#   {glue:text}`tie-harms-shape`, this combination raised the final loss of short runs by {glue:text}`tie-harms` nats.
-# - If your model is narrow, try the larger scale without symmetry: `attngeo train --init default-linear`. At a width of 768,
-#   this start increases the scale by only {glue:text}`increase`, and in wider models it decreases the scale, so we expect no gain there.
+# - Do not count on symmetric initialisation to save training steps. If you try it, compare it with random initialisation at the
+#   same scale (`--init random`), and use several seeds for both.
+# - Do not combine equal queries and keys with the larger scale of the authors' code without testing this combination. In short
+#   runs of encoders with {glue:text}`tie-harms-shape`, this combination raised the final loss by {glue:text}`tie-harms` nats.
+# - If your model is narrow, try the larger scale without symmetry (`attngeo train --init default-linear`). At a width of 768,
+#   `default-linear` increases the scale by only {glue:text}`increase`, and at a width of 1,024 it decreases the scale, so we
+#   expect no gain in such wide models.
 #
-# The recipe of the paper, every other comparison, the symmetry that is left after training, and the printed numbers are on the
-# [details page](symmetric_initialisation_details.py).
+# The [details page](symmetric_initialisation_details.py) describes the recipe of the paper and all other comparisons. It also
+# shows how much symmetry remains after training and how we checked the numbers in the paper.
 #
-# Next: [and directionality?](directionality.py)
+# Next: [And directionality?](directionality.py)

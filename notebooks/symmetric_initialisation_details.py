@@ -298,7 +298,7 @@ glue("hot-factor", temperature.arms["hot"].config["logit_scale"], ".2f")
 glue("hot-seeds", len(temperature.primary))
 
 # %% [markdown]
-# ## The released start, part by part
+# ## The released initialisation, part by part
 #
 # In exploratory runs, whose settings we chose while we made the runs, we took the released start apart ({numref}`fig-gain-parts`). The
 # released start lowers the loss. Most of this gain comes from the scale, the biases and the values. In these exploratory runs, which

@@ -126,8 +126,8 @@ def effects(condition: str, by_part: Mapping[str, Estimate]) -> str:
     """One or two sentences: what a condition does to the loss of each model."""
     subject = DOING[condition]
     if len(by_part) > 1 and all(outcome(cost) == NO_DIFFERENCE for cost in by_part.values()):
-        changes = joined_by_and([f"{as_nats(cost.value)} nats in the {part}" for part, cost in by_part.items()])
-        return f"{subject} changes neither loss by more than the variation between seeds ({changes})."
+        changes = joined_by_and([f"{as_nats(cost.value)} nats for the {part}" for part, cost in by_part.items()])
+        return f"{subject} changes neither of the two losses by more than the variation between seeds ({changes})."
     sentences = []
     for part, cost in by_part.items():
         sentences.append(effect("The same constraint" if sentences else subject, part, cost))
@@ -139,23 +139,24 @@ def probability(cost: Estimate) -> str:
     if outcome(cost) != HURTS:
         return ""
     return (
-        f"A loss that is {number(cost.value, 2)} nats higher means that the probability that the model assigns to the correct"
-        f" character is lower by a factor of {math.exp(cost.value):.1f} on average (geometric mean)."
+        f"An increase of {number(cost.value, 2)} nats in the loss means that, on average (geometric mean), the probability that the model"
+        f" assigns to the correct character is lower by a factor of {math.exp(cost.value):.1f}."
     )
 
 
 def delay(pair: Contrast, step: int) -> str:
-    """Whether a model without symmetry was still catching up with the free one, in one or two sentences."""
+    """Whether a model whose symmetry is forbidden was still catching up with the free one, in one or two sentences."""
     part, later = part_of(pair.first), pair.difference(last_fall(step))
-    when = "Over the last fifth of the training steps"
-    loss = f"the loss of the {part} without symmetry fell by {number(abs(later.value), 2)} nats"
-    free = f"the loss of the {part} without a constraint"
+    when = f"Over the last fifth of the training steps, the loss of the {part}"
+    size = f"{number(abs(later.value), 2)} nats"
     return {
-        HURTS: f"{when}, {loss} more than {free}. This {part} was still catching up, so part of the cost may be a delay.",
-        HELPS: f"{when}, {loss} less than {free}, so the {part} was not catching up.",
-        NO_DIFFERENCE: f"{when}, the loss of the {part} fell as much without symmetry as without a constraint, up to the"
-        " variation between seeds.",
-        TOO_FEW: f"With fewer than three seeds, we cannot tell whether the {part} without symmetry was still catching up.",
+        HURTS: f"{when} decreased by {size} more if symmetry was forbidden than it did without a constraint. Since the"
+        f" constrained {part} was still catching up, part of the cost may only be a delay.",
+        HELPS: f"{when} decreased by {size} less if symmetry was forbidden than it did without a constraint, so the"
+        f" constrained {part} was not catching up.",
+        NO_DIFFERENCE: f"{when} decreased equally with symmetry forbidden and without a constraint, up to the variation"
+        " between seeds.",
+        TOO_FEW: f"With fewer than three seeds, we cannot tell whether the constrained {part} was still catching up.",
     }[outcome(later)]
 
 
@@ -203,7 +204,7 @@ def training_figure(pairs: Sequence[Contrast], last_step: int) -> CaptionedFigur
         of_part |= {FREE: pair.second, condition_of(pair.first): pair.first}
     figure, panels = new_figure(8, 4.4, 2, len(arms), sharex="col", sharey="row", squeeze=False)
     shown_up_to = []
-    measures = {LOSS: "loss on new text (nats)", "symmetry": "symmetry score s"}
+    measures = {LOSS: "loss on held-out text (nats)", "symmetry": "symmetry score s"}
     for column, (part, by_condition) in zip(panels.T, arms.items(), strict=True):
         colours = {name: NEUTRAL if name == FREE else PART_COLOURS[part] for name in CONDITIONS.values()}
         for panel, (measure, words) in zip(column, measures.items(), strict=True):
@@ -222,7 +223,7 @@ def training_figure(pairs: Sequence[Contrast], last_step: int) -> CaptionedFigur
         column[1].set(xlabel="training step")
     panels[0, 0].set_ylim(top=max(shown_up_to))
     told = [
-        f"{as_score(cost.value)} nats ({part}, {name})"
+        f"{as_score(cost.value)} nats for the {part} with {name}"
         for name, by_part in costs(pairs, last_step).items()
         for part, cost in by_part.items()
     ]
@@ -230,11 +231,12 @@ def training_figure(pairs: Sequence[Contrast], last_step: int) -> CaptionedFigur
         "Loss on held-out text (top) and median symmetry score of the layers (bottom) during training, without a"
         " constraint (grey), with a constraint that forbids symmetry (solid) and with a constraint that enforces symmetry"
         " (dashed). Lines show the mean over seeds, and the shaded bands extend from the lowest to the highest seed. The"
-        " steep decrease in the first steps, which is alike in all models, is cut off. At"
-        f" the end of the curves, the loss differs from the loss without a constraint by {joined_by_and(told)}."
+        " steep decrease in the first few steps is similar for all models and is cut off. At the end of the curves, the loss"
+        f" differs from the loss without a constraint by {joined_by_and(told)}."
     )
     alt = (
-        f"Line plots over training steps for {joined_by_and([f'a small {part}' for part in arms])}: the loss on held-out"
-        f" text above, the symmetry score below. At the end, the loss differs from the loss without a constraint by {joined_by_and(told)}."
+        f"Line plots over training steps for {joined_by_and([f'a small {part}' for part in arms])}. The upper panels show"
+        " the loss on held-out text, and the lower panels show the symmetry score. The caption gives the final differences"
+        " in loss."
     )
     return CaptionedFigure(figure, "fig-constraint-recorded", caption, alt)

@@ -122,16 +122,18 @@ def argument_figure(met: dict[str, pd.Series], objective: Objective, bert: float
     panel.axvline(1, color=NEUTRAL, linestyle="--")
     panel.set_yticks(places, [wrapped(name) for name in met])
     panel.set(xlim=(min(0.0, *means) - 0.02, 1.12), xlabel="cosine (1: fully met)")
-    panel.set_title("Is each step met?", loc="left")
+    panel.set_title("Is each requirement met?", loc="left")
     panel.invert_yaxis()
     panel.grid(False, axis="y")
     words = "; ".join(f"{name}: {number(v.mean(), 2)}" for name, v in met.items())
-    caption = f"""The steps of an argument from the {objective} objective to symmetric updates, in untrained models. Each bar shows the mean over {len(met[STEP])} models, and each line shows the standard deviation. The argument requires a value
-    of 1 in each step. The triangle shows the cosine for a head of BERT-base with random weights. The first two bars show
-    cosines with the exact gradient of $W_{{qk}}$. The third bar shows the correlation of $\\beta_{{ij}}$ with
+    caption = f"""The four requirements of the argument that the {objective} objective leads to symmetric updates, measured in
+    untrained models. Bars show the mean over {len(met[STEP])} models, and error bars show the standard deviation. The argument
+    requires a value of 1 for each bar. The first bar shows the cosine between a sum over pairs of tokens and the exact gradient
+    of $W_{{qk}}$. The second bar shows the cosine between a training step and this gradient, and the triangle marks the value of
+    this cosine for a head of BERT-base with random weights. The third bar shows the correlation between $\\beta_{{ij}}$ and
     $\\beta_{{ji}}$. The fourth bar shows the symmetry score of a sum over pairs with $\\beta_{{ij}} = \\beta_{{ji}}$."""
-    alt = f"""Four horizontal bars, one for each step of the argument, where 1 is needed. {words}. A mark shows {bert:.2f} for
-    a training step in a head of BERT-base."""
+    alt = f"""Four horizontal bars, one for each requirement of the argument, where 1 is needed. {words}. A triangle at
+    {bert:.2f} marks a training step in a head of BERT-base."""
     return CaptionedFigure(figure, "fig-argument", caption, alt)
 
 
@@ -149,13 +151,13 @@ def told_correlation(objective: Objective, found: pd.Series) -> str:
     """The correlation of the two coefficients of a pair in untrained models, with what it means."""
     if objective is Objective.AUTOREGRESSIVE:
         return (
-            "With the autoregressive objective, every pair of a sequence occurs in one order only, so one of its two"
-            " coefficients is always 0."
+            "With the autoregressive objective, every pair of tokens in a sequence occurs in only one order, so one of the two"
+            " contributions is always 0."
         )
     value = f"{typeset(f'{found.mean():.3f}')} ± {found.sem():.3f}"
     if abs(found.mean()) < 0.1 + 2 * found.sem():
-        return f"In small untrained models, this assumption is not met: the correlation of $\\beta_{{ij}}$ with $\\beta_{{ji}}$ is {value}."
-    return f"In small untrained models, the correlation of $\\beta_{{ij}}$ with $\\beta_{{ji}}$ is {value}."
+        return f"In small untrained models, this assumption is not met: the two contributions have a correlation of {value}."
+    return f"In small untrained models, the two contributions have a correlation of {value}."
 
 
 # What was measured in training
@@ -196,22 +198,23 @@ def told_in_training(outcome: Outcome, early: dict[str, Estimate], recorded: int
     """What we know about the assumption in encoders that are being trained."""
     if outcome is Outcome.OPEN:
         return (
-            f"We have planned {planned} training runs of small encoders in which we measure this correlation: with learned"
+            f"We have planned {planned} training runs in which we measure this correlation in small encoders with learned"
             f" position embeddings, with rotary position embeddings and without positions. So far, {recorded} of these runs are"
-            " recorded. Our plan allows no conclusion before all runs are complete."
+            " recorded. We will draw no conclusion before all runs are complete."
         )
     values = [f"{with_interval(early[arm], as_score)} {words}" for arm, words in ARMS.items()]
     measured = (
-        f"We measured this correlation in {planned} training runs of small encoders. After {EARLY} steps, its median"
-        f" over the layers, averaged over the seeds, is {values[0]}, {values[1]} and {values[2]} (95 % confidence intervals over seeds)."
+        f"We measured the correlation between $\\beta_{{ij}}$ and $\\beta_{{ji}}$ in {planned} training runs of small encoders. For"
+        f" each run, we took the median over the layers after {EARLY} training steps. The mean of this median over seeds is"
+        f" {values[0]}, {values[1]} and {values[2]} (95 % confidence intervals over seeds)."
     )
     follows = {
-        Outcome.MET: f"All three intervals lie above {ENOUGH:g}, the bound that we had fixed before the first run. By our"
-        " plan, the assumption is met early in training.",
-        Outcome.NOT_MET: f"All three intervals lie below {ENOUGH:g}, the bound that we had fixed before the first run. By our"
-        " plan, the assumption is not met early in training.",
-        Outcome.MIXED: f"We had fixed the bound {ENOUGH:g} before the first run. The three intervals do not all lie on the"
-        " same side of this bound. By our plan, whether the assumption is met depends on the type of positional encoding.",
+        Outcome.MET: f"All three intervals lie above {ENOUGH:g}, the bound that we had fixed before the first run. By this"
+        " criterion, the assumption is met early in training.",
+        Outcome.NOT_MET: f"All three intervals lie below {ENOUGH:g}, the bound that we had fixed before the first run. By"
+        " this criterion, the assumption is not met early in training.",
+        Outcome.MIXED: f"Before the first run, we had fixed a bound of {ENOUGH:g}. The three intervals do not all lie on the"
+        " same side of this bound, so whether the assumption is met depends on the type of positional encoding.",
     }
     return f"{measured} {follows[outcome]}"
 
@@ -220,8 +223,9 @@ def in_short(outcome: Outcome) -> str:
     """The same in one sentence."""
     return {
         Outcome.OPEN: "We do not know yet whether the assumption is met during training.",
-        Outcome.MET: "Early in the training of small encoders, the assumption is met by the criterion of our plan.",
-        Outcome.NOT_MET: "Early in the training of small encoders, the assumption is not met by the criterion of our plan.",
-        Outcome.MIXED: "Early in the training of small encoders, whether the assumption is met depends on the type of"
+        Outcome.MET: "By a criterion that we fixed in advance, the assumption is met early in the training of small encoders.",
+        Outcome.NOT_MET: "By a criterion that we fixed in advance, the assumption is not met early in the training of small"
+        " encoders.",
+        Outcome.MIXED: "Whether the assumption is met early in the training of small encoders depends on the type of"
         " positional encoding.",
     }[outcome]

@@ -111,10 +111,16 @@ def in_words(cases: Sequence[Case]) -> str:
 
 
 def too_small(cases: Iterable[Case], spoken_of: Training) -> str:
-    """A sentence on why our small models do not affect the verdict on a statement about larger ones."""
+    """Two sentences on why our small models do not affect the verdict on a statement about larger ones."""
     trained = sorted({case.training for case in cases})
     assert not any(training.reaches(spoken_of) for training in trained), "runs of the paper's size have to decide"
+    by_size = [sorted(set(values)) for values in zip(*trained, strict=True)]
+    layers, width, tokens = (
+        form(sizes[0]) if len(sizes) == 1 else f"{form(sizes[0])} to {form(sizes[-1])}"
+        for sizes, form in zip(by_size, (str, str, as_millions), strict=True)
+    )
     return (
-        f"Our models ({'; '.join(map(str, trained))}) are smaller than the models that the paper considers (at least"
-        f" {spoken_of}) or were trained on fewer tokens, so they do not affect the verdict."
+        f"Our models have {layers} layers and a hidden size of {width}, and they were trained on {tokens} tokens. Each"
+        f" of them is smaller than the smallest model that the paper considers here ({spoken_of}) or was trained on"
+        " fewer tokens, so our measurements do not affect the verdict."
     )

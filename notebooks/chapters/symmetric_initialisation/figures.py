@@ -76,25 +76,27 @@ def forest(rows: Sequence[Row], xlabel: str, band: float = 0.0) -> Figure:
 
 @house_style()
 def plans_figure(plans: Sequence[Setting]) -> CaptionedFigure:
-    """Every planned comparison of a symmetric start with a random one: the answer of the chapter."""
+    """Every planned comparison of symmetric with random initialisation: the answer of the chapter."""
     rows = [Row(_label(p), p.primary, ENCODER if p.encoder else DECODER) for p in plans]
-    figure = forest(rows, "loss, symmetric minus random (nats)", BAND)
+    figure = forest(rows, "final loss, symmetric minus random (nats)", BAND)
     kinds = {"encoder": ENCODER, "decoder": DECODER}
     handles = [Line2D([], [], color=colour, marker="o", label=name) for name, colour in kinds.items()]
     shown = [handle for handle in handles if handle.get_color() in {row.colour for row in rows}]
     figure.legend(handles=shown, loc="outside upper right", ncols=2)
     outcomes = Counter(p.said for p in plans)
     caption = (
-        "Final held-out loss with a symmetric start minus that with a random start of equal scale, in our planned"
-        " comparisons: mean, 95 % confidence interval, and each seed as a thin stroke. Left of 0, the symmetric start is"
-        " better. Each row names a comparison: layers × width, number of tokens read (in millions), text and, in brackets, the"
-        f" number of seeds. The outcome by the rule of the plan follows after the colon. The grey band marks differences up to"
-        f" {BAND} nats, which do not count. Circles are filled if the interval excludes 0, and arrows mark intervals that extend beyond ±{CLIP} nats."
+        "Difference in final held-out loss between symmetric and random initialisation of equal scale in our planned"
+        " comparisons. Circles show means over seeds, horizontal lines show 95 % confidence intervals, and thin strokes show"
+        " single seeds. To the left of 0, symmetric initialisation is better. The label of each row gives the number of"
+        " layers × the width, the number of training tokens in millions (M), the text and, in parentheses, the number of"
+        " seeds. The outcome according to our plan follows after the colon. The grey band marks differences of less than"
+        f" {BAND} nats, which we had declared negligible in advance. A circle is filled if the interval excludes 0, and an arrow"
+        f" marks an interval that extends beyond ±{CLIP} nats."
     )
-    told = ", ".join(f"{count} {said}" for said, count in outcomes.most_common())
+    told = ", ".join(f"{said} ({count})" for said, count in outcomes.most_common())
     alt = (
-        f"Dot plot with confidence intervals, one row for each of {len(rows)} planned comparisons of final losses, with 0 in"
-        f" the middle. Outcomes: {told}."
+        f"Dot plot with confidence intervals. Each of the {len(rows)} rows shows the difference in final loss for one planned"
+        f" comparison, with 0 in the middle. The outcomes are: {told}."
     )
     return CaptionedFigure(figure, "fig-init-planned", caption, alt)
 
@@ -102,7 +104,7 @@ def plans_figure(plans: Sequence[Setting]) -> CaptionedFigure:
 def _label(plan: Setting) -> str:
     """``4 × 256, 20.1 M, characters (3): clearly faster``."""
     layers, width, tokens = plan.training
-    seeds = f"{len(plan.primary)} new" if plan.plan == AGAIN else f"{len(plan.primary)}"
+    seeds = f"{len(plan.primary)} new seeds" if plan.plan == AGAIN else f"{len(plan.primary)}"
     return f"{layers} × {width}, {tokens / 1e6:.1f} M, {plan.text} ({seeds}): {plan.said}"
 
 
@@ -180,7 +182,7 @@ def figure_s5(setting: Setting) -> CaptionedFigure:
 
 @house_style()
 def second_seed(main: Sequence[Setting], shown: Setting, seeds: tuple[int, int], printed: pd.Series) -> CaptionedFigure:
-    """Two random starts that differ in their seed alone, by Table 1's measure; ``printed`` are its speed-ups (%)."""
+    """Random initialisations with different seeds, by Table 1's measure; ``printed`` are its speed-ups (%)."""
     figure, (curves, strip) = new_figure(9, 3.6, columns=2)
     colour = ENCODER if shown.encoder else DECODER
     losses = shown.arms[BASELINE].curves("loss")
@@ -193,7 +195,7 @@ def second_seed(main: Sequence[Setting], shown: Setting, seeds: tuple[int, int],
         curves.plot((1 - share) * last, fast[fast <= slow.iloc[-1]].iloc[0], "o", color=colour)
     top = max(curve.iloc[len(curve) // 12] for curve in (fast, slow)) + 0.05
     curves.set(xlabel="training step", ylabel="training loss (nats)", ylim=(losses.min().min() - 0.05, top))
-    curves.set_title("Two random starts")
+    curves.set_title("Two random seeds")
     curves.legend()
 
     table = {e.label: between_random_starts(e)[1] for e in main}
@@ -213,27 +215,29 @@ def second_seed(main: Sequence[Setting], shown: Setting, seeds: tuple[int, int],
 
     pairs = [x for shares in table.values() for x in shares]
     caption = (
-        f"One random start compared with another. Left: training losses of seeds {seeds[0]} and {seeds[1]} ({shown.label}),"
-        f" with a dotted line at the last loss of seed {seeds[1]}."
-        f" {crossing(shown, seeds, share)} Right: each circle is one pair of seeds, and *never* marks pairs in which the"
-        f" first seed does not reach the last loss of the second. For comparison, the diamonds show the speed-ups of {as_percent(in_table.min())}"
-        f" to {as_percent(most)} that Table 1 of the paper reports for the symmetric start. Each of these speed-ups was measured"
-        " with a single seed, after much longer training. We do not know how much the paper's results vary between seeds."
+        "Speed-ups between randomly initialised models that differ only in their seed. The left panel shows the training losses"
+        f" of two models ({shown.label}, seeds {seeds[0]} and {seeds[1]}), and the dotted line marks the final loss of the model"
+        f" with seed {seeds[1]}. In the right panel, each circle stands for one pair of seeds, and *never* means that the model"
+        " with the first seed does not reach the final loss of the model with the second seed. The diamonds show the speed-ups"
+        f" of {as_percent(in_table.min())} to {as_percent(most)} that the authors report for symmetric initialisation in their"
+        " Table 1. Each of these speed-ups was measured with a single seed after much longer training, so we do not know how"
+        " much they vary between seeds."
     )
     alt = (
-        "Left, two training-loss curves and a dotted line at the last loss of one of them. Right, a dot plot of speed-ups, one"
-        f" row for each kind of model: {sum(x > 0 for x in pairs)} of {len(pairs)} pairs of random starts show a speed-up, the"
-        f" largest of {as_percent(max(pairs))}. The paper's speed-ups reach {as_percent(most)}."
+        "Left: two training-loss curves. Right: dot plot of speed-ups, with one row for each type of model."
+        f" {sum(x > 0 for x in pairs)} of {len(pairs)} pairs of randomly initialised models show a speed-up, and the largest of"
+        f" these speed-ups is {as_percent(max(pairs))}. The largest speed-up in the paper is {as_percent(most)}."
     )
     return CaptionedFigure(figure, "fig-roulette", caption, alt)
 
 
 def crossing(setting: Setting, seeds: tuple[int, int], share: float) -> str:
-    """A sentence: when one random start reaches the last training loss of another."""
+    """When one randomly initialised model reaches the final training loss of another, in one or two sentences."""
+    fast, slow = (f"the model with seed {seed}" for seed in seeds)
     if share == NEVER:
-        return f"Seed {seeds[0]} never reaches the last loss of seed {seeds[1]}, so the measure of Table 1 shows no speed-up."
+        return f"For example, {fast} never reaches the final loss of {slow}, so there is no speed-up by this measure."
     step = f"step {round((1 - share) * setting.config['steps']):,} of {setting.config['steps']:,}"
     return (
-        f"Seed {seeds[0]} first reaches the last loss of seed {seeds[1]} at {step}, which the measure of Table 1 counts as a"
-        f" speed-up of {as_percent(share)}, although both starts are random."
+        f"For example, {fast} first reaches the final loss of {slow} at {step}. By the measure used in Table 1, this would count"
+        f" as a speed-up of {as_percent(share)}, although both models were initialised at random."
     )

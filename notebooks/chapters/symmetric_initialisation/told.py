@@ -1,11 +1,11 @@
-"""Sentences about planned comparisons of a symmetric with a random start, chosen by their outcomes."""
+"""Sentences about planned comparisons of symmetric with random initialisation, chosen by their outcomes."""
 
 from collections.abc import Sequence
 
 from scipy import stats
 
 from chapters.symmetric_initialisation.speed_ups import speed_up_of
-from chapters.symmetric_initialisation.starts import AGAIN, FOUND, SHARE, Outcome, Setting
+from chapters.symmetric_initialisation.starts import AGAIN, FOUND, Outcome, Setting
 from attngeo.experiments.runs.estimates import LEVEL, NEVER
 from attngeo.experiments.runs.numbers_in_words import as_percent, extent, number, share_of, spelled
 
@@ -13,33 +13,33 @@ COUNTED = "planned comparisons of small encoders"
 
 
 def of_encoders(plans: Sequence[Setting]) -> list[Setting]:
-    """Comparisons of encoders, without the repetition of one of them."""
+    """Comparisons of encoders, without the one that repeats another."""
     return [p for p in plans if p.encoder and p.plan != AGAIN]
 
 
 def answer(plans: Sequence[Setting]) -> str:
-    """What a symmetric start does to small encoders, in two to four sentences."""
+    """What symmetric initialisation does to small encoders, in two to four sentences."""
     compared = of_encoders(plans)
     if not compared:
-        return "None of the chosen experiments is a first comparison of encoders, so they do not answer the question."
+        return "The chosen experiments include no first comparison of encoders, so they cannot answer the question."
     return " ".join(filter(None, (_clear(compared), _repeated(plans), _others(compared), _slower(compared))))
 
 
 def _clear(compared: Sequence[Setting]) -> str:
     clear = [p for p in compared if p.outcome is Outcome.MUCH_FASTER]
     if not clear and len(compared) == 1:
-        return "In our planned comparison of small encoders, a symmetric start did not clearly help."
+        return "In our planned comparison of small encoders, symmetric initialisation did not clearly help."
     if not clear:
-        return f"In none of our {len(compared)} {COUNTED} did a symmetric start clearly help."
+        return f"In none of our {len(compared)} {COUNTED} did symmetric initialisation clearly help."
     saved = sorted(speed_up_of(p.primary).value for p in clear)
     percent = as_percent(saved[0]) if len(saved) == 1 else extent(saved, as_percent)
     if len(compared) == 1:
         where = "In our planned comparison of small encoders"
     elif len(clear) == len(compared):
-        where = f"In all {len(clear)} of our {COUNTED}"
+        where = f"In all {len(clear)} {COUNTED}"
     else:
         where = f"In {spelled(len(clear))} of our {len(compared)} {COUNTED}"
-    return f"{where}, a symmetric start clearly helped: it saved {percent} of the training steps."
+    return f"{where}, symmetric initialisation clearly helped: it saved {percent} of the training steps."
 
 
 def _others(compared: Sequence[Setting]) -> str:
@@ -47,7 +47,7 @@ def _others(compared: Sequence[Setting]) -> str:
     if not others or len(others) == len(compared):
         return ""
     where = "In the other comparison" if len(others) == 1 else f"In the other {len(others)} comparisons"
-    return f"{where}, the symmetric start saved few training steps or none, or the result was undecided."
+    return f"{where}, symmetric initialisation saved few or no training steps, or the result was undecided."
 
 
 def _repeated(plans: Sequence[Setting]) -> str:
@@ -57,9 +57,9 @@ def _repeated(plans: Sequence[Setting]) -> str:
     again = by_name[AGAIN]
     when = f"When we repeated this comparison with {len(again.primary)} new seeds,"
     return {
-        Outcome.MUCH_FASTER: f"{when} the symmetric start saved {as_percent(speed_up_of(again.primary).value)} of the steps.",
-        Outcome.FASTER: f"{when} the symmetric start lowered the loss, but did not clearly save steps.",
-        Outcome.SLOWER: f"{when} the symmetric start raised the loss.",
+        Outcome.MUCH_FASTER: f"{when} symmetric initialisation saved {as_percent(speed_up_of(again.primary).value)} of the steps.",
+        Outcome.FASTER: f"{when} symmetric initialisation lowered the final loss but did not clearly save training steps.",
+        Outcome.SLOWER: f"{when} symmetric initialisation raised the final loss.",
         Outcome.SAME: f"{when} we found no difference.",
         Outcome.UNDECIDED: f"{when} the result was undecided.",
     }[again.outcome]
@@ -68,10 +68,10 @@ def _repeated(plans: Sequence[Setting]) -> str:
 def _slower(compared: Sequence[Setting]) -> str:
     slower = sum(p.outcome is Outcome.SLOWER for p in compared)
     if len(compared) == 1:
-        return "It raised the final loss." if slower else "It did not clearly raise the final loss, either."
+        return "It raised the final loss." if slower else "It did not clearly raise the final loss either."
     if slower:
-        return f"In {share_of(slower, len(compared))} comparisons, a symmetric start raised the final loss."
-    return "In no comparison did a symmetric start clearly raise the final loss."
+        return f"In {share_of(slower, len(compared))} comparisons, symmetric initialisation raised the final loss."
+    return "In no comparison did symmetric initialisation clearly raise the final loss."
 
 
 def below_zero(plans: Sequence[Setting]) -> str:
@@ -80,20 +80,20 @@ def below_zero(plans: Sequence[Setting]) -> str:
     below = [p for p in compared if p.primary.difference().high < 0]
     clear = [p for p in below if p.outcome is Outcome.MUCH_FASTER]
     if not below:
-        return "No confidence interval lies entirely below zero."
-    where = f" in {share_of(len(below), len(compared))} comparisons" if len(compared) > 1 else ""
-    sentences = [f"The confidence interval lies entirely below zero{where}."]
+        return "In no comparison of encoders does the confidence interval lie entirely below zero."
+    where = f"In {share_of(len(below), len(compared))} comparisons" if len(compared) > 1 else "In the comparison"
+    sentences = [f"{where} of encoders, the confidence interval lies entirely below zero."]
     for p in below:
         gain = f"{number(-p.primary.difference().value, 3)} nats"
-        what = f"encoders with {p.shape} that were trained on {p.length} ({len(p.primary)} seeds), the final loss is {gain} lower with a symmetric start"
+        what = f"In encoders with {p.shape} that were trained on {p.length} ({len(p.primary)} seeds), symmetric initialisation"
         steps = speed_up_of(p.primary).value
-        share = "saves no steps" if steps in (0, NEVER) else f"saves {as_percent(steps)} of the steps"
+        share = "no training steps" if steps in (0, NEVER) else f"{as_percent(steps)} of the training steps"
         if p in clear:
-            sentences.append(f"In {what}, which {share}.")
+            sentences.append(f"{what} lowers the final loss by {gain} and saves {share}.")
         else:
             sentences.append(
-                f"In {what}. This difference is small: by our measure, the symmetric start {share}, and we call a saving"
-                f" clear only if its interval lies above {as_percent(SHARE)}."
+                f"{what} lowers the final loss by only {gain}. By our measure, this saves {share}, so the result"
+                " counts as only slightly faster."
             )
     return " ".join(sentences)
 
@@ -102,32 +102,32 @@ def by_chance(plans: Sequence[Setting]) -> str:
     """How many intervals would lie below zero by chance, and how many comparisons are significant on their own."""
     compared = of_encoders(plans)
     if not compared:
-        return "No first comparison of encoders is among the chosen ones."
+        return "The chosen experiments include no first comparison of encoders."
     below = sum(p.primary.difference().high < 0 for p in compared)
     chance = stats.binom.sf(below - 1, len(compared), (1 - LEVEL) / 2)
     if not below:
-        return "No comparison of encoders has a confidence interval below zero."
+        return "None of the comparisons of encoders has a confidence interval that lies entirely below zero."
     if len(compared) == 1:
         return (
-            "The comparison of encoders has a confidence interval below zero. If symmetry made no difference at all, such an"
-            f" interval would occur by chance with a probability of {chance:.3f}."
+            "The comparison of encoders has a confidence interval that lies entirely below zero. If symmetry had no effect at"
+            f" all, such an interval would occur with a probability of {chance:.3f}."
         )
     significant = sum(len(compared) * p.p < 1 - LEVEL for p in compared)
     verb = "is" if significant < 2 else "are"
     return (
-        f"Of {len(compared)} comparisons of encoders, {spelled(below)} {'has' if below == 1 else 'have'} a confidence interval"
-        " below zero. If symmetry made no difference at all and the comparisons were independent, at least"
-        f" {spelled(below)} such interval{'s' * (below > 1)} would occur by chance with a probability of {chance:.3f}. After a"
-        f" correction for {len(compared)} comparisons (Bonferroni), {spelled(significant) if significant else 'none'} of them"
-        f" {verb} significant."
+        f"Of the {len(compared)} comparisons of encoders, {spelled(below)} {'has' if below == 1 else 'have'} a confidence"
+        " interval that lies entirely below zero. If symmetry had no effect at all and the comparisons were independent, at"
+        f" least {spelled(below)} such interval{'s' * (below > 1)} would occur with a probability of {chance:.3f}. After a"
+        f" Bonferroni correction for {len(compared)} comparisons, {spelled(significant) if significant else 'none'} of the"
+        f" comparisons {verb} significant."
     )
 
 
 def scale_at(width: int, factor: float) -> str:
-    """What the start of the authors' code does to the scale of W_qk at a width."""
-    size = f"by a factor of {factor:.2f}"
+    """What ``default-linear`` does to the scale of W_qk at a width."""
+    where = f"At a width of {width:,}, `default-linear`"
     if factor > 1.2:
-        return f"At a width of {width:,}, the start multiplies the scale of $W_{{qk}}$ {size}."
+        return f"{where} increases the scale of $W_{{qk}}$ by a factor of {factor:.2f}."
     if factor < 0.8:
-        return f"At a width of {width:,}, the start makes the scale of $W_{{qk}}$ smaller, {size}."
-    return f"At a width of {width:,}, the start hardly changes the scale of $W_{{qk}}$ (a factor of {factor:.2f})."
+        return f"{where} reduces the scale of $W_{{qk}}$ to {factor:.2f} times its usual value."
+    return f"{where} hardly changes the scale of $W_{{qk}}$ (by a factor of {factor:.2f})."

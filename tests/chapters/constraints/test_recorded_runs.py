@@ -87,7 +87,7 @@ def test_the_answer_follows_the_interval(outcome, words):
     one, two = (constraints.effects(constraints.FORBIDDEN, costs) for costs in ({"encoder": estimate(outcome)}, both))
     assert one.startswith(words)
     if outcome == NO_DIFFERENCE:
-        assert two.startswith("Forbidding symmetry changes neither loss by more than")
+        assert two.startswith("Forbidding symmetry changes neither of the two losses by more than")
     else:
         assert two.startswith(one) and "The same constraint changes the loss of a small decoder by +0.01 nats" in two
     assert bool(constraints.probability(estimate(outcome))) is (outcome == HURTS)

@@ -154,18 +154,18 @@ def judged(outcome, plan="a plan"):
 @pytest.mark.parametrize(
     ("outcomes", "words"),
     [
-        ([Outcome.MUCH_FASTER], "In our planned comparison of small encoders, a symmetric start clearly helped"),
-        ([Outcome.MUCH_FASTER] * 2, "In all 2 of our planned comparisons of small encoders, a symmetric start clearly"),
+        ([Outcome.MUCH_FASTER], "In our planned comparison of small encoders, symmetric initialisation clearly helped"),
+        ([Outcome.MUCH_FASTER] * 2, "In all 2 planned comparisons of small encoders, symmetric initialisation clearly"),
         (
             [Outcome.MUCH_FASTER, Outcome.SAME],
-            "In the other comparison, the symmetric start saved few training steps or none",
+            "In the other comparison, symmetric initialisation saved few or no training steps",
         ),
-        ([Outcome.SAME, Outcome.UNDECIDED], "In none of our 2 planned comparisons of small encoders did a symmetric"),
-        ([Outcome.SLOWER, Outcome.SAME], "In 1 of the 2 comparisons, a symmetric start raised the final loss."),
-        ([Outcome.SAME] * 2, "In no comparison did a symmetric start clearly raise the final loss."),
-        ([Outcome.SAME], "a symmetric start did not clearly help. It did not clearly raise the final loss, either."),
-        ([Outcome.SLOWER], "a symmetric start did not clearly help. It raised the final loss."),
-        ([], "None of the chosen experiments is a first comparison of encoders"),
+        ([Outcome.SAME, Outcome.UNDECIDED], "In none of our 2 planned comparisons of small encoders did symmetric"),
+        ([Outcome.SLOWER, Outcome.SAME], "In 1 of the 2 comparisons, symmetric initialisation raised the final loss."),
+        ([Outcome.SAME] * 2, "In no comparison did symmetric initialisation clearly raise the final loss."),
+        ([Outcome.SAME], "initialisation did not clearly help. It did not clearly raise the final loss either."),
+        ([Outcome.SLOWER], "symmetric initialisation did not clearly help. It raised the final loss."),
+        ([], "The chosen experiments include no first comparison of encoders, so"),
     ],
 )
 def test_the_answer_follows_the_outcomes(outcomes, words):
@@ -175,20 +175,23 @@ def test_the_answer_follows_the_outcomes(outcomes, words):
 def test_intervals_below_zero_are_counted_in_whole_sentences():
     by_name = starts.planned()
     found, same, again = (by_name[name] for name in (starts.FOUND, "confirm_size_2x128", starts.AGAIN))
-    assert told.below_zero([same]) == "No confidence interval lies entirely below zero."
-    assert told.below_zero([found]).startswith("The confidence interval lies entirely below zero. In encoders with 4")
-    assert "in 1 of the 2 comparisons. In encoders with 4 layers" in told.below_zero([found, same, again])
-    assert told.by_chance([same]) == "No comparison of encoders has a confidence interval below zero."
-    assert "such an interval would occur by chance with a probability of 0.025" in told.by_chance([found])
+    assert told.below_zero([same]).startswith("In no comparison of encoders does")
+    assert told.below_zero([found]).startswith("In the comparison of encoders, the confidence")
+    assert (
+        "In 1 of the 2 comparisons of encoders, the confidence interval lies entirely below zero. In"
+        in told.below_zero([found, same, again])
+    )
+    assert told.by_chance([same]).startswith("None of the comparisons of encoders has")
+    assert "such an interval would occur with a probability of 0.025" in told.by_chance([found])
     both = told.by_chance([found, same, again])
-    assert both.startswith("Of 2 comparisons of encoders, one has a confidence interval below zero.")
-    assert "at least one such interval would" in both and both.endswith("none of them is significant.")
-    assert told.by_chance([again]) == "No first comparison of encoders is among the chosen ones."
+    assert both.startswith("Of the 2 comparisons of encoders, one has a confidence interval")
+    assert "at least one such interval would" in both and both.endswith("none of the comparisons is significant.")
+    assert told.by_chance([again]) == "The chosen experiments include no first comparison of encoders."
 
 
 @pytest.mark.parametrize(
     ("factor", "words"),
-    [(6.5, "multiplies the scale of"), (1.09, "hardly changes the scale"), (0.2, "smaller, by a factor")],
+    [(6.5, "increases the scale of"), (1.09, "hardly changes the scale"), (0.2, "reduces the scale of")],
 )
 def test_what_a_start_does_to_the_scale_follows_the_factor(factor, words):
     assert words in told.scale_at(2048, factor) and "2,048" in told.scale_at(2048, factor)

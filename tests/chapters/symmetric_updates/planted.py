@@ -44,7 +44,7 @@ PLANTED = [
         "every third position masked: what",
     ),
     (OTHER, "of_positions", details.of_pairs, "including pairs"),
-    (RANDOM, "masked_in_turn", in_turn(beta=lambda beta: beta + beta.T), "correlation of"),
+    (RANDOM, "masked_in_turn", in_turn(beta=lambda beta: beta + beta.T), "upper bound"),
     (RANDOM, "masked_in_turn", in_turn(beta=lambda beta: beta - beta.T), "lower bound"),
     (OTHER, "masked_in_turn", in_turn(gradient=lambda gradient: gradient + gradient.T), "this score"),
     (NORMS, "squared_norms", lambda right, u: right(u)[::-1]),
