@@ -146,11 +146,11 @@ for name, verdict in (
 # ## For the authors of the paper
 #
 # ::::{div} front-authors
-# We have examined the numbered statements, figures and tables of your paper. We found misprints in {glue:text}`n-misprints` of
-# them and a missing assumption in {glue:text}`n-assumptions`, and in {glue:text}`n-changes` a conclusion changes. For every
-# correction, we provide the check on which it is based ([all corrections](errata.py), [all judgements](status.py), [the
-# printed scores row by row](printed_scores_details.py)). Most of the corrections do not affect your conclusions. If we have
-# misunderstood something, please tell us. We will publish your reply here without changes.
+# We have examined the numbered statements, figures and tables of your paper. Of these, {glue:text}`n-misprints` contain a
+# misprint, {glue:text}`n-assumptions` lack an assumption, and {glue:text}`n-changes` lead to a different conclusion once
+# they are corrected. For every correction, we provide the check on which it is based ([all corrections](errata.py), [all
+# judgements](status.py), [the printed scores row by row](printed_scores_details.py)). Most of the corrections do not affect
+# your conclusions. If we have misunderstood something, please tell us. We will publish your reply here without changes.
 #
 # :::{div} front-reply
 # This space is reserved for a reply by the authors.

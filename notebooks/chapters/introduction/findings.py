@@ -75,12 +75,12 @@ def encoders_are_more_symmetric() -> Finding:
         "We used the scores that the authors published for text models, except scores that are repeated, come from random"
         f" weights or were extracted wrongly. This leaves {published.n_first} encoders and {published.n_second} decoders. If we"
         " compare each of these encoders with each of these decoders, the encoder has the higher symmetry score in"
-        f" {as_percent(published.auc)} of the pairs. We also scored weights that we read ourselves, from {every.n_first}"
+        f" {as_percent(published.auc)} of the pairs. We also downloaded weights and scored them ourselves, for {every.n_first}"
         f" families of encoders and {every.n_second} families of decoders. The encoder has the higher score in"
         f" {as_percent(every.auc)} of the pairs of these families, but most of these encoders are not text models. Among the"
-        f" text models alone, the encoder has the higher score in {as_percent(text.auc)} of the pairs of families. This last"
-        f" comparison has only {text.n_first} families of encoders and {text.n_second} families of decoders, which is too few"
-        f" for a conclusion. Only one encoder has a negative score ({number(odd.symmetry, 2)}): {odd.model}, a model with a"
+        f" text models alone, the encoder has the higher score in {as_percent(text.auc)} of the pairs of families. However,"
+        f" {text.n_first} families of text encoders and {text.n_second} families of text decoders are too few for a"
+        f" conclusion. Only one encoder has a negative score ({number(odd.symmetry, 2)}): {odd.model}, a model with a"
         " single layer that converts spelling to pronunciation.",
         "pretrained_survey.py",
     )
@@ -113,7 +113,7 @@ def learned_positions(experiments: Mapping[str, positions.Judged]) -> Finding:
     return Finding(
         f"{two['mlm-learned']} → {two['mlm-rotary']}",
         "score $s$ of encoders, with learned → with rotary position embeddings",
-        "In small models, encoders become symmetric with learned position embeddings, but hardly with rotary ones.",
+        "Small encoders become symmetric with learned position embeddings, but hardly with rotary ones.",
         "in small models",
         f"4 layers, {spelled(len(experiments))} planned experiments",
         "If we replace the learned position embeddings of a character-level encoder by rotary position embeddings, its mean"
@@ -131,21 +131,21 @@ def learned_positions(experiments: Mapping[str, positions.Judged]) -> Finding:
 def told_outcomes(outcomes: Sequence[positions.Outcome], undated: int) -> str:
     """How many plans found what, and for how many of them nobody can check that they came before their runs."""
     found = {
-        positions.Outcome.HOLDS: "the result met the criterion in {}",
-        positions.Outcome.IN_PART: "the effect was smaller or less certain than we had required in {}",
-        positions.Outcome.FALLS: "there was no effect in {}",
-        positions.Outcome.UNDECIDED: "we could not decide in {}, because the encoders had hardly learned anything",
+        positions.Outcome.HOLDS: "{} met the criterion",
+        positions.Outcome.IN_PART: "{} showed a smaller or less certain effect than the criterion required",
+        positions.Outcome.FALLS: "{} showed no effect",
+        positions.Outcome.UNDECIDED: "{} could not be judged, because the encoders had hardly learned anything",
     }
     parts = [words.format(spelled(outcomes.count(of))) for of, words in found.items() if of in outcomes]
     sentence = (
-        f"Before the training runs, we wrote down a criterion for each of {spelled(len(outcomes))} experiments. In the"
-        f" end, {joined_by_and(parts)}."
+        f"Before the training runs, we fixed a criterion for each of {spelled(len(outcomes))} experiments. Of these"
+        f" experiments, {joined_by_and(parts)}."
     )
     if not undated:
         return sentence
     return (
         f"{sentence} For {spelled(undated)} of these experiments, readers cannot verify that the criterion came first, because"
-        " the commits that would prove it were lost."
+        " the commits that would prove this were lost."
     )
 
 
@@ -207,14 +207,14 @@ def forbidding(experiment: positions.Judged) -> Finding:
         "With learned position embeddings, forbidding symmetry hurts a small encoder, but not a small decoder.",
         "in small models",
         f"{spelled(seeds)} seeds",
-        "If we force $W_{qk}$ to be skew-symmetric during training, the loss of an encoder on unseen text increases by"
-        f" {with_interval(encoder, lambda x: number(x, 2))} nats (95 % confidence interval over {spelled(seeds)} seeds). This"
-        " difference was still shrinking when training ended. The loss of a decoder increases by only"
-        f" {number(decoder.value, 2)} nats, which could be due to chance. All of these models have learned position embeddings."
-        " An encoder with rotary position embeddings is not symmetric, and its loss is nevertheless lower than the loss of an"
-        f" encoder with learned position embeddings ({number(loss['rotary'], 2)} instead of {number(loss['learned'], 2)} nats)."
-        " We conclude that small encoders with learned position embeddings make use of symmetry, but that not every encoder"
-        " needs it.",
+        "If we force $W_{qk}$ to be skew-symmetric during training, the loss of an encoder on unseen text increases"
+        f" by {with_interval(encoder, lambda x: number(x, 2))} nats (95 % confidence interval over {spelled(seeds)}"
+        " seeds). This increase was still becoming smaller when training ended. The loss of a decoder increases by"
+        f" only {number(decoder.value, 2)} nats, which may be due to chance. All of these models have learned position"
+        " embeddings. An encoder with rotary position embeddings is not symmetric, and its loss is nevertheless lower"
+        f" than the loss of an encoder with learned position embeddings ({number(loss['rotary'], 2)} nats compared"
+        f" with {number(loss['learned'], 2)} nats). We conclude that small encoders with learned position embeddings"
+        " make use of symmetry, but that not every encoder needs it.",
         "constraints.py",
     )
 

@@ -16,6 +16,8 @@ from chapters.introduction.findings import means
 from chapters.positions.told import MINI
 from chapters.positions_pictures import repetition
 from chapters.pretrained_survey.sizes import rank_correlation, released_by_size
+from chapters.why.places import SYMMETRIC, places_table
+from chapters.why.places import of_ours as of_small_encoders
 from livingpaper.released_results import released_results
 
 PAPER = "https://arxiv.org/abs/2502.10927"
@@ -35,9 +37,9 @@ def opening(first: positions.Judged, pieces: positions.Judged) -> str:
         " such as BERT, but not in decoders such as GPT. We confirm that encoders are more symmetric than decoders. In the"
         " small models that we trained, however, this difference depends on how a model encodes positions. **With rotary"
         " position embeddings, the order is reversed: character-level decoders have a symmetry score of"
-        f" {number(s['clm-rotary'], 2)}, whereas character-level encoders score only {number(s['mlm-rotary'], 2)}. In models"
+        f" {number(s['clm-rotary'], 2)}, whereas character-level encoders score only {number(s['mlm-rotary'], 2)}. Among models"
         f" trained on subword tokens, decoders ({number(of_pieces['clm-rotary'], 2)}) and encoders"
-        f" ({number(of_pieces['mlm-rotary'], 2)}) are nearly tied.**"
+        f" ({number(of_pieces['mlm-rotary'], 2)}) then have almost the same score.**"
     )
 
 
@@ -46,6 +48,8 @@ def to_keep_in_mind(models: pd.DataFrame, experiments: Mapping[str, positions.Ju
     places = pd.read_csv(data("positions", "scores_between_places.csv"))
     of_rotary = places[places["model"] == BETWEEN_PLACES].median(numeric_only=True)
     assert of_rotary["between_places"] > of_rotary["symmetry"] + 0.3
+    learned, of_ours = of_small_encoders(places_table())
+    assert of_ours > SYMMETRIC
     pieces, mini = (means(experiments[positions.TITLES[name]]) for name in ("positions_pieces_longer", MINI))
     t5 = models.query("family == 'T5' and part == 'encoder' and source == 'half'")["s"]
     deberta = models.query("family == 'DeBERTa' and source == 'released'")["s"]
@@ -61,11 +65,12 @@ def to_keep_in_mind(models: pd.DataFrame, experiments: Mapping[str, positions.Ju
             "**What to keep in mind**",
             "",
             "- **Attention between positions can be symmetric even if $W_{qk}$ is not.** Rotary position embeddings rotate the"
-            " queries and keys after these have been computed, so $W_{qk}$ alone does not determine the attention scores. For"
-            " example, SmolLM2 is a released decoder with rotary position embeddings. Its $W_{qk}$ has a symmetry score of"
-            f" only {number(of_rotary['symmetry'], 2)}, but its mean attention scores between pairs of positions have a"
-            f" symmetry score of {number(of_rotary['between_places'], 2)} (medians over layers). We have not measured this in"
-            " our small models.",
+            " queries and keys after these have been computed, so $W_{qk}$ alone does not determine the attention scores. We"
+            " therefore also measured the mean attention score between each pair of positions in some of our small encoders."
+            f" These scores are almost as symmetric with rotary position embeddings ({number(of_ours, 2)}) as with learned"
+            f" ones ({number(learned, 2)}). SmolLM2, a published decoder with rotary position embeddings, is another example:"
+            f" its $W_{{qk}}$ has a symmetry score of only {number(of_rotary['symmetry'], 2)}, but its mean attention scores"
+            f" between positions have a symmetry score of {number(of_rotary['between_places'], 2)} (medians over layers).",
             "- **In models trained on subword tokens, the reversal is small.** When we replace learned position embeddings by"
             f" rotary ones in these models, the mean score of encoders changes from {number(pieces['mlm-learned'], 2)} to"
             f" {number(pieces['mlm-rotary'], 2)}, and the mean score of decoders changes from"
@@ -73,13 +78,14 @@ def to_keep_in_mind(models: pd.DataFrame, experiments: Mapping[str, positions.Ju
             " dimensions of the paper's four-layer model, the same replacement changes the mean score of encoders from"
             f" {number(mini['mlm-learned'], 2)} to {number(mini['mlm-rotary'], 2)}, and the mean score of decoders from"
             f" {number(mini['clm-learned'], 2)} to {number(mini['clm-rotary'], 2)}.",
-            "- **Released models can be symmetric without learned position embeddings.** For example, the encoders of T5 score"
+            "- **Published models can be symmetric without learned position embeddings.** For example, the encoders of T5 score"
             f" {extent(t5, two_digits)} and the encoders of DeBERTa score {extent(deberta, two_digits)}, although neither family"
-            " adds learned position embeddings to its tokens. Released decoders with rotary position embeddings score"
-            f" {extent(rotary, two_digits)}, which is not higher than the scores of the GPT-2 models"
-            f" ({extent(gpt2, two_digits)}), which have learned position embeddings.",
-            "- **The models in the figure are small.** We could not compare them with released encoders that have rotary"
-            " position embeddings, because there is no such encoder among the released models that we could include.",
+            " adds learned position embeddings to its tokens. Moreover, published decoders do not show the reversal. The"
+            f" decoders with rotary position embeddings score between {extent(rotary, two_digits).replace(' to ', ' and ')},"
+            " and the GPT-2 models, which have learned position embeddings, score between"
+            f" {extent(gpt2, two_digits).replace(' to ', ' and ')}.",
+            "- **The models in the figure are small.** We could not compare them with published encoders that have rotary"
+            " position embeddings, because none of the published models that we could include is such an encoder.",
             ":::",
         )
     )
@@ -95,8 +101,8 @@ def what_is_shown(first: positions.Judged) -> str:
 **The models.** The figure shows four small models that started from the same random weights. Each model has
 {config["layers"]} layers of width {config["d_model"]}, reads {config["block_size"]} characters of Wikipedia at a time, and was
 trained for {config["steps"]:,} steps. The squares show the first layer of each model. The large number above a square is the
-median score over the {config["layers"]} layers, and the chart shows the same median. The thin lines of the chart are {seeds}
-further pairs of models, which started from other random weights, and the thick lines are the means over these pairs.
+median score over the {config["layers"]} layers, and the chart shows the same median. The thin lines in the chart show {seeds}
+further pairs of models, which started from other random weights. The thick lines show the means over these pairs.
 
 **The squares with learned embeddings.** Row $i$ and column $j$ show how much position $i$ attends to position $j$, regardless
 of which characters are there. We compute this as $P W_{{qk}} P^\\top$, where the rows of $P$ are the position embeddings minus
@@ -106,15 +112,15 @@ scale was not recorded in these training runs. We therefore repeated the two run
 scores differ by at most {number(repeated.gap, 2)} from the scores shown. At the end of the repeated runs, the largest absolute
 value is {number(repeated.largest["encoder"], 2)} in the encoder's square and {number(repeated.largest["decoder"], 2)} in the
 decoder's square. The squares also do not show how large a part of $W_{{qk}}$ is due to positions. In the first layer of this
-encoder, the directions of the position embeddings contain {100 * repeated.share["encoder"]:.0f} % of the squared norm of
-$W_{{qk}}$, but in the first layer of the decoder they contain only {100 * repeated.share["decoder"]:.0f} %. In the models of the
-chart, the corresponding shares are {100 * shares["mlm"]:.0f} % for encoders and {100 * shares["clm"]:.0f} % for decoders (means
-over {seeds} seeds, medians over layers). A decoder never uses the entries above the diagonal, because it cannot attend to later
+encoder, the directions of the position embeddings account for {100 * repeated.share["encoder"]:.0f} % of the squared norm of
+$W_{{qk}}$, but in the first layer of the decoder they account for only {100 * repeated.share["decoder"]:.0f} %. For the
+models shown in the chart, we computed the median share over the layers of each model. On average over the {seeds} seeds, it is
+{100 * shares["mlm"]:.0f} % for encoders and {100 * shares["clm"]:.0f} % for decoders. A decoder never uses the entries above the diagonal, because it cannot attend to later
 positions. At its last position, a decoder has no next character to predict.
 
 **The squares with rotary position embeddings.** Rotary position embeddings rotate queries and keys after they have been
 computed. The matrix $W_{{qk}}$ is therefore the same at every position, and there is no matrix of positions that we could show.
-Instead, we show the first rows and columns of $W_{{qk}}$.
+Instead, we show the first few rows and columns of $W_{{qk}}$.
 
 **"Not symmetric".** When you fold a square, we subtract its mirror image. The percentage below the square is the squared norm of
 the skew-symmetric part as a share of the squared norm of the whole square. This share is 0 % for a symmetric matrix and about
@@ -152,12 +158,13 @@ def how_to_read(models: pd.DataFrame) -> str:
             f"- The median layer scores **$s$ = {number(layers['symmetry'].median(), 2)}**. For comparison, 95 % of random"
             f" matrices of the same shape have a score between {number(least, 3)} and {number(most, 3)}. All"
             f" {spelled(len(layers))} layers are therefore much more symmetric than random matrices.",
-            "- You should compare a model only with models of **similar size** and with the **same type of positional encoding**."
-            f" The published encoders with learned position embeddings score {extent(learned['s'], two_digits)}, and the"
-            f" published decoders with rotary position embeddings score {extent(rotary['s'], two_digits)}.",
-            "- A star marks a score that is outside the central 95 % of the scores of random weights. The column *z* is the"
-            " difference from the mean of random weights, in standard deviations. The column *p* is the share of random weights"
-            " whose score differs at least as much from this mean.",
+            "- Compare a model only with models of **similar size** that have the **same type of positional encoding**. Published"
+            " encoders with learned position embeddings score between"
+            f" {extent(learned['s'], two_digits).replace(' to ', ' and ')}, and published decoders with rotary position"
+            f" embeddings score between {extent(rotary['s'], two_digits).replace(' to ', ' and ')}.",
+            "- A star marks a score outside the central 95 % of the scores of random weights. The column *z* shows by how many"
+            " standard deviations a score differs from the mean score of random weights. The column *p* shows how often random"
+            " weights have a score that differs from this mean by at least as much.",
             "- *Directionality* is the paper's second score. It compares the rows of $W_{qk}$ that have large norms with the"
             " columns that have large norms."
             f" [Question 7]({questions()[6].page}) explains why directionality has to be interpreted with more care than"
@@ -198,7 +205,7 @@ class Question(NamedTuple):
 
 
 QUESTIONS = (
-    "What does it mean that $W_{qk}$ is symmetric?",
+    "What does it mean for $W_{qk}$ to be symmetric?",
     "Are encoders symmetric, and decoders not?",
     "Why?",
     "What do the paper's theorems explain?",
