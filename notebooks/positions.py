@@ -382,7 +382,7 @@ table(
 # $j - i$, and a layer with a bias adds a number for each offset. Both can treat left and right alike while $W_{qk}$ is not symmetric,
 # because $s$ takes neither the rotation nor the bias into account ({prf:ref}`prop-rotary` says when the scores of all tokens are
 # symmetric). So a table may only put into $W_{qk}$ what other encoders have elsewhere. The page
-# [Why?](why.py#the-strongest-objection-with-rotary-positions-the-symmetry-score-misses-part-of-attention) shows what we have
+# [Why?](why.py#the-strongest-objection-attention-between-positions-stays-symmetric) shows what we have
 # measured about this objection.
 
 

@@ -12,9 +12,10 @@
 # %% [markdown]
 # # Why are encoders symmetric? In small models, it depends on how they encode positions
 #
-# If we knew why training makes $W_{qk}$ symmetric, we could predict from the design of a model whether its $W_{qk}$ will be
-# symmetric. The paper explains symmetry by the training objective: encoders fill in hidden tokens from both sides, and decoders
-# predict the next token {cite}`saponati2025`. We kept the objective and changed how the models encode positions.
+# If we knew why training makes $W_{qk}$ symmetric, we could predict from the design of a model whether its $W_{qk}$ will
+# become symmetric. The paper explains symmetry by the training objective {cite}`saponati2025`. Encoders learn to fill in
+# hidden tokens from both sides, whereas decoders learn to predict the next token. To test this explanation, we kept the
+# objective and changed how the models encode positions.
 
 # %% tags=["parameters", "remove-input"]
 experiment: str = "positions_characters"  # planned experiment that the page begins with, a folder of data/runs
@@ -84,11 +85,13 @@ seen = places.places_table()
 
 # %% tags=["remove-input"]
 Markdown(
-    f"**{crossing.sentences(chosen)}** {strength('in small models')}{places.in_short(seen)}\n\n"
-    "How could the positional encoding affect symmetry? A model with learned position embeddings stores its comparison of"
-    " positions in $W_{qk}$. An encoder sees both sides of a hidden token. For one layer at the start of training, we prove"
-    f" that an encoder then learns to compare positions symmetrically, under certain conditions. {strength('proven')} Whether this is the reason in"
-    f" trained models is open. {findings.counted(tested)} {strength('not shown')}"
+    f"**{crossing.sentences(chosen)}** {strength('in small models')}{crossing.unplanned(chosen)}"
+    f"{places.in_short(seen)}\n\n"
+    "How could the positional encoding affect symmetry? A model with learned position embeddings compares positions by"
+    " means of $W_{qk}$, and an encoder sees both sides of a hidden token. Under certain conditions, we prove that a single"
+    " layer at the start of training therefore learns to compare positions symmetrically."
+    f" {strength('proven')} Whether trained models become symmetric for this reason is open."
+    f" {findings.counted(tested)} {strength('not shown')}"
 )
 
 # %% tags=["remove-input"]
@@ -98,14 +101,15 @@ crossing.lines({crossing.READ[name][1]: every[name] for name in list(shown)[:3]}
 # %% [markdown]
 # ## What we changed
 #
-# The models of the first panel have {glue:text}`layers` layers of width {glue:text}`width`. Encoders fill in hidden tokens, and
-# decoders predict the next token. We trained every model once with *learned position embeddings*, which means that a learned
-# vector for each position is added to the embedding of the token, and once with *rotary position embeddings* (RoPE), which rotate
-# queries and keys by an angle that grows with the position. All other settings are equal. We planned {glue:text}`experiments`
-# experiments of this kind. Some of them repeat the first experiment with new seeds, some train models on subword tokens instead
-# of characters, and one uses the dimensions of the paper's four-layer model ({numref}`tab-why-crossing`). With each plan, we
-# tested whether encoders lose their symmetry if they have rotary position embeddings. The details page [Types of positional
-# encoding](positions.py) describes every plan, and compares two further types of positional encoding.
+# The models in the first panel have {glue:text}`layers` layers of width {glue:text}`width`. We trained every model once with
+# *learned position embeddings* and once with *rotary position embeddings* (RoPE). With learned position embeddings, the
+# model learns a vector for each position and adds this vector to the embedding of the token. With rotary position
+# embeddings, the model rotates queries and keys by an angle that grows with the position. All other settings are equal. We
+# planned {glue:text}`experiments` experiments of this kind. Some of them repeat the first experiment with new seeds, some
+# train models on subword tokens instead of characters, and one uses the dimensions of the paper's four-layer model
+# ({numref}`tab-why-crossing`). In each experiment, we tested whether encoders lose their symmetry when rotary position
+# embeddings replace learned ones. The details page [Types of positional encoding](positions.py) describes every plan and
+# compares two further types of positional encoding.
 
 # %% tags=["remove-input"]
 Markdown(told.outcomes(positions.all_recorded()))
@@ -120,70 +124,104 @@ table(
     folded="Encoders minus decoders in every experiment",
 )
 
+# %% tags=["remove-cell"]
+minilm, smollm = (seen.iloc[row] for row in (0, 1))
+between, of_weights = places.COLUMNS["between_places"], places.COLUMNS["symmetry"]
+assert smollm[of_weights] < 0.15 < 0.5 < smollm[between] < minilm[between]
+glue("minilm-places", number(minilm[between], 2))
+glue("smollm-places", number(smollm[between], 2))
+glue("smollm-s", number(smollm[of_weights], 2))
+
+# %% [markdown]
+# ## The strongest objection: attention between positions stays symmetric
+#
+# With rotary position embeddings, $W_{qk}$ alone does not determine the attention scores, because a rotation is applied
+# between $W_q$ and $W_k$. A low $s$ therefore does not mean that an encoder with rotary position embeddings treats left and
+# right differently. We therefore also measured the attention scores themselves, including rotations and biases. Over many
+# texts, we averaged the score that position $i$ gives position $j$. SmolLM2, a decoder with rotary position embeddings, has
+# a median $s$ of only {glue:text}`smollm-s`, but the symmetry of its mean scores between positions is
+# {glue:text}`smollm-places`. In MiniLM, an encoder with learned position embeddings, the symmetry of the mean scores between
+# positions is {glue:text}`minilm-places`.
+
+# %% tags=["remove-input"]
+table(
+    seen,
+    name="tab-why-places",
+    caption="Symmetry of $W_{qk}$, and symmetry of the mean scores between two positions (medians over layers; means over seeds for "
+    "our models). For decoders, the mean scores include pairs of positions that the causal mask hides from attention.",
+    formats={title: ".2f" for title in places.COLUMNS.values()},
+)
+
+# %% tags=["remove-input"]
+Markdown(places.told_of_ours(seen))
+
+# %% [markdown] {cite:t}`chen2023` describe locality and symmetry as two common properties of positional encodings in
+# BERT-style models. Their paper is about positional encodings and not about $W_{qk}$. Our question is whether the comparison
+# of positions is encoded in $W_{qk}$.
+
 # %% [markdown]
 # ## What position embeddings have to do with it
 #
-# Attention scores token $j$ for token $i$ by $x_i^\top W_{qk}\, x_j$. With learned position embeddings, $x_i$ is the embedding of
-# the token plus the embedding $p_i$ of its position. The score then contains the term $p_i^\top W_{qk}\, p_j$. This term is the
-# part of the score that depends only on the two positions $i$ and $j$ and not on the tokens at these positions. A model that
-# attends to neighbouring positions must store this preference in $W_{qk}$. An encoder attends to neighbours on both sides, so
-# position $i$ attends to position $j$ about as strongly as position $j$ attends to position $i$. Therefore this part of $W_{qk}$
-# is symmetric. In the encoders of our first experiment, the symmetry score is {glue:text}`inside` in the directions of the
-# position embeddings and {glue:text}`outside` outside these directions. A decoder attends only to the left, so it has no such
-# reason to become symmetric.
+# The score that token $i$ gives token $j$ is $x_i^\top W_{qk}\, x_j$. With learned position embeddings, $x_i$ is the
+# embedding of the token plus the embedding $p_i$ of its position. The score then contains the term $p_i^\top W_{qk}\, p_j$.
+# This term is the part of the score that depends only on the two positions $i$ and $j$ and not on the tokens at these
+# positions. If a model prefers neighbouring positions, this preference must be encoded in $W_{qk}$. An encoder attends to
+# neighbours on both sides, so position $i$ attends to position $j$ about as strongly as position $j$ attends to position
+# $i$. This part of $W_{qk}$ is therefore symmetric. In the encoders of our first experiment, the symmetry score is
+# {glue:text}`inside` in the directions of the position embeddings and {glue:text}`outside` outside these directions. A
+# decoder never uses the scores that a position gives to later positions, so it has no such reason to become symmetric.
 #
-# With rotary position embeddings, attention scores two tokens by $x_i^\top W_q R_{j-i} W_k^\top x_j$, where the rotation
-# $R_{j-i}$ depends on the offset $j - i$. The preference for neighbours can then come from the rotation, so
-# $W_{qk} = W_q W_k^\top$ need not contain this preference. This would explain why encoders lose their symmetry with rotary
-# position embeddings, but not why decoders gain symmetry.
+# With rotary position embeddings, the score is $x_i^\top W_q R_{j-i} W_k^\top x_j$, where the rotation $R_{j-i}$ depends on
+# the offset $j - i$. The preference for neighbours can then come from the rotation, so it need not be encoded in $W_{qk} =
+# W_q W_k^\top$. This would explain why $W_{qk}$ loses its symmetry although attention between positions stays symmetric. It
+# would not explain why decoders become more symmetric, and we do not know the reason for that.
 #
 # ## What we can prove
 
 # %% tags=["remove-input"]
 Markdown(
-    f"""Four theorems bear on the question why the part of $W_{{qk}}$ that compares positions is symmetric in an encoder.
+    f"""We prove four theorems about the part of $W_{{qk}}$ that compares positions, and about when this part is symmetric.
 {strength("proven")}
 
-- **A window on both sides teaches a symmetric comparison of positions.** At the start of masked training, the update of this part of
-  $W_{{qk}}$ is symmetric, except for a term from the two ends of the sequence, if a token contributes to the prediction in the same way
-  whether the token is to the left or to the right of the predicted position. If the output weights are tied to the token
-  embeddings, the first step of masked training on any text teaches the model to use tokens in this way
-  ([theorem and conditions](positions_theory.py)).
-- **Slow waves hardly tell left from right.** Learned position embeddings have sinusoid-like components {{cite}}`yamamoto2023`,
-  and in an encoder that keeps positions apart from content, these components turned out to be slow {{cite}}`lequeu2026`. On a slow
-  wave, even a head that attends to one side only is nearly symmetric, because the wave
-  hardly changes over the few positions that the head looks ahead ({{numref}}`fig-why-turned`, {{prf:ref}}`thm-slow-waves`).
-- **Both sides of a token are equally informative.** In every stationary text, the tokens to the left of a token carry exactly as
-  much information about it as equally many tokens to its right ({{prf:ref}}`thm-both-sides`). The text itself therefore gives an
+- **A window on both sides teaches a symmetric comparison of positions.** Suppose that a token contributes to a
+  prediction in the same way, whether the token is to the left or to the right of the predicted position. Then, at the start
+  of masked training, the update of this part of $W_{{qk}}$ is symmetric, except for a term from the two ends of the sequence.
+  If the output weights are tied to the token embeddings, the first step of masked training teaches the model to use tokens
+  in this way, whatever the text is ([theorem and conditions](positions_theory.py)).
+- **Slow waves hardly tell left from right.** Learned position embeddings contain waves, that is, components that resemble sine curves
+  {{cite}}`yamamoto2023`. In an encoder that keeps positions apart from content, these waves were found to be slow
+  {{cite}}`lequeu2026`. Consider a head that always attends a few positions ahead. A slow wave hardly changes over these few
+  positions, so the part of $W_{{qk}}$ that belongs to this wave is nearly symmetric, even though the head attends to one side
+  only ({{numref}}`fig-why-turned`, {{prf:ref}}`thm-slow-waves`).
+- **Both sides of a token are equally informative.** In every stationary text, the $n$ tokens to the left of a token carry exactly
+  as much information about this token as the $n$ tokens to its right ({{prf:ref}}`thm-both-sides`). The text itself therefore gives an
   encoder no reason to prefer one side.
-- **The same embeddings must occur as queries and as keys.** In masked training, the predicted position contains the mask token,
-  whereas the positions that are used to predict it contain ordinary tokens. In the first layer, the embedding of the mask is
+- **The same embeddings must occur as queries and as keys.** In masked training, the position that is predicted contains the mask token,
+  whereas the positions that are used for the prediction contain ordinary tokens. In the first layer, the embedding of the mask is
   always on the query side of a pair, and the embedding of an ordinary token is always on the key side. Token embeddings
-  therefore do not make the update symmetric, even if both positions of a pair contribute equally to predicting each other. Only
+  therefore do not make the update symmetric, even if the two positions of a pair contribute equally to each other's prediction. Only
   position embeddings occur both as queries and as keys ({{prf:ref}}`thm-who-asks`)."""
 )
 
 # %% tags=["remove-input"]
 figures.turned_waves(2, (32, 8))
 
-# %% [markdown]
-# The theorems are about one layer at the start of training, about waves, or about texts. They do not apply to trained models with
-# several layers, so we tested their predictions in such models.
+# %% [markdown] These theorems are about a single layer at the start of training, about waves, or about texts. They do not
+# cover trained models with several layers, so we tested in experiments whether such models behave as the theorems suggest.
 #
 # ## What we tested, and what came out
 #
 # We wrote a plan for every experiment before its first run. In each plan, we fixed the quantity that we would measure, the
-# outcome that would refute our explanation, and the seeds. {numref}`tab-why-findings` begins with the results that speak against
-# our explanations.
+# outcome that would refute our explanation, and the random seeds. {numref}`tab-why-findings` begins with the results that
+# speak against our explanations.
 
 # %% tags=["remove-input"]
 table(
     findings.findings_table(tested),
     name="tab-why-findings",
-    caption="The planned experiments on the reason, in small character-level models. All differences are means over seeds "
-    "with 95 % intervals (Student). A *lead* is the explanation that is tested in an experiment. The *two stages* are the explanation "
-    "that a model first learns to use the tokens on both sides in the same way (an *even* read-out), and that $W_{qk}$ becomes "
-    "symmetric afterwards.",
+    caption="The planned experiments in which we tested explanations, with small character-level models. All differences are means "
+    "over seeds with 95 % intervals (Student). Each outcome follows from the rules of the plan, even if the models hardly learned "
+    "anything.",
 )
 
 # %% tags=["remove-cell"]
@@ -194,22 +232,23 @@ at_equal_loss = planned["hidden"].difference_at_equal_loss("rotary-random", "rot
 assert at_equal_loss.low > 0
 glue("equal-loss", as_score(at_equal_loss.value))
 
-# %% [markdown]
-# Two facts limit what this table shows. First, the encoders that predict a masked character from another position and most
-# encoders with frozen position embeddings hardly learned. Their held-out loss stayed above {glue:text}`plateau` nats, the level
-# of a model that knows little more than how frequent each character is. We had not planned how to judge the two experiments in
-# this case. We therefore take neither result as evidence for or against the explanation. The models that first learned from one
-# side also hardly learned, so we do not count their result as evidence either. Second, encoders with random characters in place
-# of the mask have a higher loss at the end of training, so they might only be at an earlier stage of training. At equal loss,
-# however, the difference in symmetry remains ({glue:text}`equal-loss` on average). The comparison at equal loss was not planned.
+# %% [markdown] Two facts limit what this table shows. First, most encoders with frozen position embeddings and all encoders
+# that predict a masked character from another position hardly learned anything. Their held-out loss stayed above
+# {glue:text}`plateau` nats, the level of a model that knows little more than how frequent each character is. We had not
+# planned how to judge the two experiments in this case. We therefore take neither result as evidence for or against the
+# explanation. The models that were first trained on one side only also hardly learned anything, so we do not count their
+# result as evidence either. Second, encoders with random characters in place of the mask have a higher loss at the end of
+# training, so they might only be at an earlier stage of training. At equal loss, however, the difference in symmetry remains
+# ({glue:text}`equal-loss` on average). The comparison at equal loss was not planned.
 #
 # A details page describes [each of the planned experiments](why_plans.py), with its figures and checks.
 
 # %% tags=["remove-input"]
 Markdown(
-    "**Is the assumption of the paper's theorem met?** The paper's Theorem 2.4 assumes that the two directions of a pair are correlated: if position"
-    " $j$ helps to predict the token at position $i$, then $i$ helps to predict the token at $j$. In untrained models, the two"
-    " directions are [not correlated](symmetric_updates.py). We planned to measure this correlation while encoders train."
+    "**Is the assumption of the paper's theorem met?** The paper's Theorem 2.4 assumes that the contributions of two positions to each other's"
+    " prediction are correlated: if position $j$ helps to predict the token at position $i$, then position $i$ helps to predict"
+    " the token at position $j$. In untrained models, the two contributions are [not correlated](symmetric_updates.py). We"
+    " therefore measured this correlation in encoders during training."
     f" {findings.agreement_told(planned['agreement'], agreement)}"
 )
 
@@ -230,72 +269,37 @@ glue("rank-encoders", number(released.encoders.rank, 2))
 # ## Do the heads of a layer have the same direction?
 #
 # A layer has several heads, and its $W_{qk}$ is the sum of their matrices. If one head attends to the left and another head
-# attends to the right, their skew-symmetric parts cancel, so the sum is more symmetric than either head. If all heads have the
-# same direction, for example from a token to the token before it, their skew-symmetric parts add up. Two numbers measure this.
-# $c_N$ is the squared norm of the sum of the skew-symmetric parts of the heads, divided by the sum of their squared norms, and
-# $c_S$ is the same number for the symmetric parts. Both numbers are 1 in expectation for random weights
-# ({prf:ref}`prop-head-directions`).
+# attends to the right, their skew-symmetric parts cancel, so the sum is more symmetric than either head. If all heads have
+# the same direction, for example from a token to the token before it, their skew-symmetric parts reinforce each other. Two
+# numbers measure whether this happens. $c_N$ is the squared norm of the sum of the skew-symmetric parts of the heads,
+# divided by the sum of their squared norms, and $c_S$ is the same number for the symmetric parts. Both numbers are 1 in
+# expectation for random weights ({prf:ref}`prop-head-directions`).
 #
-# In our encoders, the symmetric parts of the heads add up both with learned position embeddings ($c_S$ =
-# {glue:text}`symmetric-table`) and with rotary position embeddings ($c_S$ = {glue:text}`symmetric-rotary`). The skew-symmetric
-# parts add up only with rotary position embeddings ($c_N$ = {glue:text}`skew-rotary`, compared with {glue:text}`skew-table` for
-# learned position embeddings). We had not planned to compare these four numbers.
+# In our encoders, the symmetric parts of the heads reinforce each other both with learned position embeddings ($c_S$ =
+# {glue:text}`symmetric-table`) and with rotary position embeddings ($c_S$ = {glue:text}`symmetric-rotary`). The
+# skew-symmetric parts reinforce each other with rotary position embeddings ($c_N$ = {glue:text}`skew-rotary`), but hardly
+# with learned ones ($c_N$ = {glue:text}`skew-table`). We had not planned to compare these four numbers.
 #
-# For released models, we compared every layer with an exact null model, in which the matrix of each head is transposed with
-# probability 1/2. Transposing a head reverses its direction and changes nothing else. The *rank* of a layer, between 0 and 1, is
-# the position of its symmetry score among the scores for all possible choices of transposed heads. A low rank means that the
-# heads of the layer agree on a direction.
+# For published models, we compared every layer with an exact null model, in which the matrix of each head is transposed with
+# probability 1/2. Transposing the matrix of a head reverses the direction of the head and changes nothing else. For each
+# layer, we computed the symmetry score for every possible choice of which heads to transpose. The *rank* of the layer is the
+# share of these scores that are lower than the score of the layer itself. A rank near 0 means that the heads of the layer
+# agree on a direction.
 
 # %% tags=["remove-input"]
 figures.ranks_of_families(released, why.names_of_families(recorded_coherence()))
 
 # %% tags=["remove-input"]
 Markdown(
-    "In every family of decoders, the heads of a layer agree on the direction of attention. This agreement"
-    " is a form of directionality that does not depend on the choice of a basis."
-    f" {strength('measured, unexplained')} We had expected that the directions of the heads of an encoder are independent of each"
-    " other, as in the null model. This expectation is refuted. The heads of encoders agree less than the heads of decoders, but more"
-    f" than expected by chance (p = {released.encoders.p:.5f} for encoders). We tested this on the same weights on which we had first"
-    " noticed it, so the result does not confirm a prediction. Other authors have already split the scores of single heads into a"
-    " symmetric and a skew-symmetric part {cite}`jamil2026`. Our contribution is to measure how these parts add up over the heads of"
-    " a layer."
+    "In every family of decoders, the heads of a layer agree on the direction of attention. This agreement is a form of"
+    " directionality that does not depend on the choice of basis."
+    f" {strength('measured, unexplained')} We had expected the heads of an encoder to have independent directions, as in the null"
+    " model. This expectation is refuted: the heads of an encoder agree more than expected by chance"
+    f" (p = {released.encoders.p:.5f}), although less than the heads of a decoder. We tested this on the same weights on which we had"
+    " first noticed it, so the result does not confirm a prediction. Other authors have already split the scores of single heads"
+    " into a symmetric and a skew-symmetric part {cite}`jamil2026`. Our contribution is to measure whether these parts reinforce or"
+    " cancel each other over the heads of a layer."
 )
-
-# %% tags=["remove-cell"]
-minilm, smollm = (seen.iloc[row] for row in (0, 1))
-between, of_weights = places.COLUMNS["between_places"], places.COLUMNS["symmetry"]
-assert smollm[of_weights] < 0.15 < 0.5 < smollm[between] < minilm[between]
-glue("minilm-places", number(minilm[between], 2))
-glue("smollm-places", number(smollm[between], 2))
-glue("smollm-s", number(smollm[of_weights], 2))
-
-# %% [markdown]
-# ## The strongest objection: with rotary positions, the symmetry score misses part of attention
-#
-# With rotary position embeddings, attention does not score two positions with $W_{qk}$ alone, because a rotation is applied
-# between $W_q$ and $W_k$. A low $s$ therefore does not mean that an encoder with rotary position embeddings treats left and right
-# differently. For this reason we also measured the attention scores themselves, that is, the mean score that position $i$ gives
-# to position $j$ over many texts, with rotations and biases included. SmolLM2, a decoder with rotary position embeddings, has a
-# median $s$ of only {glue:text}`smollm-s`, but the symmetry of its mean scores between positions is {glue:text}`smollm-places`.
-# In MiniLM, an encoder with learned position embeddings, the symmetry of the mean scores between positions is
-# {glue:text}`minilm-places`.
-
-# %% tags=["remove-input"]
-table(
-    seen,
-    name="tab-why-places",
-    caption="Symmetry of $W_{qk}$, and symmetry of the mean scores between two positions (medians over layers; means over seeds for "
-    "our models). For decoders, the mean scores include pairs of positions that the causal mask hides from attention.",
-    formats={title: ".2f" for title in places.COLUMNS.values()},
-)
-
-# %% tags=["remove-input"]
-Markdown(places.told_of_ours(seen))
-
-# %% [markdown]
-# {cite:t}`chen2023` describe locality and symmetry as two common properties of positional encodings in BERT-style models. Their
-# paper is about positional encodings and not about $W_{qk}$. We do not ask whether a model compares positions, but whether this
-# comparison is stored in $W_{qk}$.
 
 # %% tags=["remove-cell"]
 rows = positions.splits()
@@ -332,7 +336,7 @@ glue("undated", spelled(len(set(positions.UNDATED) & every.keys())))
 #
 # - Do not quote a symmetric $W_{qk}$ as a consequence of bidirectional training alone. In small models, the type of positional encoding
 #   decides whether bidirectional training makes $W_{qk}$ symmetric.
-# - Compare the symmetry scores of two models only if both encode positions in the same way.
+# - Compare the symmetry scores of two models only if both models encode positions in the same way.
 # - If a model has learned position embeddings, ask how much of its symmetry comes from them: `attngeo score MODEL --positions`.
 #
 # ## The check that this page turns on
@@ -357,7 +361,7 @@ def interval(by_seed: np.ndarray) -> tuple[float, float]:
 @claim(
     "Section 4.1",
     "(positions, reversal)",
-    "characters: encoders are more symmetric with learned position embeddings, and decoders with rotary positions",
+    "in character-level models, encoders are more symmetric than decoders with learned position embeddings, and less symmetric with rotary ones",
     ours=True,
 )
 def who_is_more_symmetric(seeds=10):

@@ -72,16 +72,16 @@ def encoders_are_more_symmetric() -> Finding:
         "Published text encoders are more symmetric than published text decoders.",
         "solid",
         "for published text models",
-        "We used the scores that the authors published for text models, except scores that are repeated, come from random"
-        f" weights or were extracted wrongly. This leaves {published.n_first} encoders and {published.n_second} decoders. If we"
-        " compare each of these encoders with each of these decoders, the encoder has the higher symmetry score in"
-        f" {as_percent(published.auc)} of the pairs. We also downloaded weights and scored them ourselves, for {every.n_first}"
-        f" families of encoders and {every.n_second} families of decoders. The encoder has the higher score in"
-        f" {as_percent(every.auc)} of the pairs of these families, but most of these encoders are not text models. Among the"
-        f" text models alone, the encoder has the higher score in {as_percent(text.auc)} of the pairs of families. However,"
-        f" {text.n_first} families of text encoders and {text.n_second} families of text decoders are too few for a"
-        f" conclusion. Only one encoder has a negative score ({number(odd.symmetry, 2)}): {odd.model}, a model with a"
-        " single layer that converts spelling to pronunciation.",
+        "We used the scores that the authors published for text models, except scores that are repeated, come from"
+        f" random weights or were extracted wrongly. This leaves {published.n_first} encoders and {published.n_second}"
+        " decoders. If we compare each of these encoders with each of these decoders, the encoder has the higher"
+        f" symmetry score in {as_percent(published.auc)} of the pairs. We also scored published weights ourselves, for"
+        f" {every.n_first} families of encoders and {every.n_second} families of decoders. The encoder has the higher"
+        f" score in {as_percent(every.auc)} of the pairs of these families, but most of these encoders are not text"
+        f" models. Among the text models alone, the encoder has the higher score in {as_percent(text.auc)} of the"
+        f" pairs of families. However, {text.n_first} families of text encoders and {text.n_second} families of text"
+        f" decoders are too few for a conclusion. Only one encoder has a negative score ({number(odd.symmetry, 2)}):"
+        f" {odd.model}, a model with a single layer that converts spelling to pronunciation.",
         "pretrained_survey.py",
     )
 

@@ -22,20 +22,21 @@ from attngeo.experiments.runs.numbers_in_words import as_score, number, spelled,
 
 MINI = "positions_mini"
 FOUND = {
-    Outcome.HOLDS: "found everything that its plan asked for",
-    Outcome.IN_PART: "found a smaller or less certain effect than its plan asked for",
-    Outcome.UNDECIDED: "could not answer the question",
-    Outcome.FALLS: "did not find the effect",
+    Outcome.HOLDS: "met the criterion of its plan",
+    Outcome.IN_PART: "showed a smaller or less certain effect than its plan required",
+    Outcome.UNDECIDED: "could not be judged, because the encoders had hardly learned anything",
+    Outcome.FALLS: "showed no effect",
 }
 
 
 def outcomes(experiments: Mapping[str, Judged]) -> str:
-    """How many experiments found what: ``Of five planned experiments, two found everything that their plans asked for, ...``."""
+    """How many experiments found what: ``Of five planned experiments, two met the criteria of their plans, ...``."""
     counts = Counter(judgement.outcome for judgement in experiments.values())
     told = []
     for outcome, found in FOUND.items():
         if counts[outcome]:
-            words = found.replace("its plan", "their plans") if counts[outcome] > 1 else found
+            words = found if counts[outcome] == 1 else found.replace("its plan", "their plans")
+            words = words.replace("criterion of their plans", "criteria of their plans")
             told.append(f"{spelled(counts[outcome])} {words}")
     *others, last = told
     listed = f"{', '.join(others)}, and {last}" if others else last

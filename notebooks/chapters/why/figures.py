@@ -47,11 +47,11 @@ def turned_waves(offset: int, periods: tuple[int, int]) -> CaptionedFigure:
     curve.minorticks_off()
     brief = joined_by_and(told)
     caption = (
-        f"How a head that attends {offset} positions ahead compares a wave of the position embeddings (grey) with the"
-        f" same wave shifted by {offset} positions (green, dashed). A slow wave hardly changes over {offset} positions, so"
-        " the head is nearly symmetric on this wave, although it attends to one side only. The symmetry score is"
-        f" {brief} (last panel:"
-        f" $s = \\cos 2\\varphi$, where the wave is turned by the angle $\\varphi = 2\\pi \\cdot {offset}$ / period)."
+        f"A head that attends {offset} positions ahead compares a wave in the position embeddings (grey) with the same wave"
+        f" shifted by {offset} positions (green, dashed). If the wave is slow, the shift hardly changes it. The head's scores"
+        " for this wave are then nearly symmetric, even though the head attends to one side only. The symmetry score is"
+        f" {brief}. The last panel shows $s = \\cos 2\\varphi$, where $\\varphi = 2\\pi \\cdot {offset}$ / period is the"
+        " phase by which the wave is shifted."
     )
     alt = f"A slow and a fast wave, each with a copy that is shifted by {offset} positions. The symmetry score is {brief}."
     return CaptionedFigure(figure, "fig-why-turned", caption, alt)
@@ -82,10 +82,9 @@ def ranks_of_families(found: Directions, names: Mapping[tuple[str, str], str]) -
         f" {number(found.encoders.rank, 2)} over {len(found.encoders.families)} families of encoders"
     )
     caption = (
-        "Do the heads of a layer agree on a direction? The rank of a layer among all ways to transpose some of its heads,"
-        f" for released models (mean over families: {means}). In the null model, in which each head is transposed with"
-        " probability 1/2, the mean rank is 0.5. The rank of a family is the mean over its models of the median over"
-        " layers."
+        "Do the heads of a layer agree on a direction? Each point shows a family of published models. We compute the median"
+        f" rank over the layers of each model, and average it over the models of the family. The mean rank is {means}. In the"
+        " null model, in which each head is transposed with probability 1/2, the mean rank is 0.5."
     )
     alt = f"Dots of the rank of each family. Means are {means}; the null model has a mean rank of 0.5."
     return CaptionedFigure(figure, "fig-why-ranks", caption, alt)

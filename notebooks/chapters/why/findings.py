@@ -39,9 +39,22 @@ MET, NOT_MET, DEPENDS = (
     "it is not met",
     "it depends on the type of positional encoding",
 )
+UNLEARNED = "; these models hardly learned anything"
 REFUTED, STAGES_HOLD = "the two stages are refuted", "the two stages hold here"
 AGAINST = (REFUTED, Outcome.FALLS.value, NOT_MET)
 CONFIRMED = (STAGES_HOLD, Outcome.HOLDS.value, MET)
+PLAIN = {
+    REFUTED: "refuted",
+    Outcome.FALLS.value: "refuted",
+    NOT_MET: "not met",
+    DEPENDS: "depends on the positional encoding",
+    Outcome.IN_PART.value: "confirmed in part",
+    Outcome.UNDECIDED.value: "undecided",
+    INCOMPLETE: INCOMPLETE,
+    STAGES_HOLD: "confirmed",
+    Outcome.HOLDS.value: "confirmed",
+    MET: "met",
+}
 # from what speaks most against our explanations to what speaks for them
 ORDER = (*AGAINST, DEPENDS, Outcome.IN_PART.value, Outcome.UNDECIDED.value, INCOMPLETE, *CONFIRMED)
 
@@ -54,6 +67,8 @@ class Finding:
     asked: str
     found: str
     outcome: str  # in the words of the plan
+    learned: bool = True  # False: most models hardly learned anything, so the outcome is no evidence
+    about_the_paper: bool = False  # whether the plan tests an assumption of the paper, not an explanation of ours
 
     @property
     def place(self) -> int:
@@ -130,8 +145,9 @@ def shift(experiment: Planned) -> Finding:
         "An encoder that predicts a masked character from the position two places to its left must attend two places to"
         " the right. On waves with a period of 8 to 16 characters, $W_{qk}$ should then become skew-symmetric.",
         f"interval below {number(asked, 1)}",
-        f"$s$ on these waves changes by {with_interval(difference, as_score)}",
+        f"$s$ on these waves changes by {with_interval(difference, as_score)}{UNLEARNED}",
         below(difference, asked).value,
+        learned=False,
     )
 
 
@@ -160,7 +176,7 @@ def tables(experiment: Planned) -> Finding:
     outcome = of_tables(*differences, experiment.estimate("band", measure))
     still = [arm for arm in ("slow", "white", "band") if experiment.mean(arm, why.held_out_loss) > why.PLATEAU]
     learned = (
-        f"; {len(still)} of the 3 kinds of encoders learned hardly more than the frequencies of characters"
+        f"; {len(still)} of the 3 kinds of encoders learned little more than how frequent each character is"
         if still
         else ""
     )
@@ -170,6 +186,7 @@ def tables(experiment: Planned) -> Finding:
         "intervals above 0, and negative scores for fast waves",
         f"$s$ with slow waves minus $s$ with fast waves: {with_interval(differences[-1], as_score)}{learned}",
         outcome.value,
+        learned=len(still) < 2,
     )
 
 
@@ -179,7 +196,7 @@ def windows(experiment: Planned) -> Finding:
     difference = experiment.difference("window", "all", measure)
     everything, window = (experiment.estimate(arm, measure) for arm in ("all", "window"))
     premise = (
-        f"; without the window $s$ is {number(everything.value, 2)}, so the premise that it is negative is not met"
+        f"; without the window $s$ is {number(everything.value, 2)}, although we had expected a negative score"
         if everything.value >= 0
         else ""
     )
@@ -206,8 +223,8 @@ def sides(experiment: Planned) -> Finding:
     outcome = of_sides(difference, loss, threshold("why_sides"), threshold("why_sides", "undecided"))
     found = f"$s$ between positions changes by {with_interval(difference, as_score)}"
     if outcome is Outcome.UNDECIDED:
-        found += f"; these encoders hardly learned (held-out loss {number(loss, 2)} nats)"
-    return Finding(question, asked, found, outcome.value)
+        found += f"; these encoders hardly learned anything (held-out loss {number(loss, 2)} nats)"
+    return Finding(question, asked, found, outcome.value, learned=outcome is not Outcome.UNDECIDED)
 
 
 def runs_so_far(experiment: Planned, arms: Sequence[str]) -> str:
@@ -289,25 +306,24 @@ def coefficients(experiment: Planned, found: Agreement | None) -> Finding:
     limit = number(threshold(AGREEMENT, MET), 1)
     asked = f"all three intervals above {limit} at step {EARLY}"
     if found is None:
-        return Finding(question, asked, runs_so_far(experiment, list(experiment.planned)), INCOMPLETE)
+        waiting = runs_so_far(experiment, list(experiment.planned))
+        return Finding(question, asked, waiting, INCOMPLETE, about_the_paper=True)
     values = [f"{with_interval(found.at(arm, EARLY), as_score)} with {words}" for arm, words in ARMS.items()]
-    return Finding(question, asked, f"correlation {'; '.join(values)}", found.outcome)
+    return Finding(question, asked, f"correlation {'; '.join(values)}", found.outcome, about_the_paper=True)
 
 
 AGREEMENT_TOLD = {
     MET: (
-        "Early in training, the contributions of the two directions of a pair are correlated in all three kinds of"
-        " encoders, so the assumption of the paper's Theorem 2.4 is met at this stage of training."
+        "In all three kinds of encoders, the two contributions are correlated early in training, so the assumption of"
+        " the paper's Theorem 2.4 is met at this stage."
     ),
     NOT_MET: (
-        "Early in training, the contributions of the two directions of a pair are less correlated than our plan"
-        " required in all three kinds of encoders. By our plan, the assumption of the paper's Theorem 2.4 is not met at"
-        " this stage of training."
+        "In all three kinds of encoders, the two contributions are less correlated early in training than our plan"
+        " required. By our plan, the assumption of the paper's Theorem 2.4 is not met at this stage."
     ),
     DEPENDS: (
-        "Early in training, the correlation between the two directions of a pair clearly exceeds the required value in"
-        " some kinds of encoders, but not in others. By our plan, the answer depends on the type of"
-        " positional encoding."
+        "Early in training, the correlation between the two contributions clearly exceeds the required value in some"
+        " kinds of encoders, but not in others. By our plan, the answer depends on the type of positional encoding."
     ),
 }
 NOT_ENOUGH = (
@@ -338,7 +354,7 @@ def highest_told(found: Agreement) -> str:
     peaks = {arm: (int(means[arm].idxmax()), means[arm].max()) for arm in ARMS}
     parts = [f"{number(value, 2)} at step {step:,} with {ARMS[arm]}" for arm, (step, value) in peaks.items()]
     return (
-        f" Over the whole training, the highest mean correlation is {', '.join(parts[:-1])}, and {parts[-1]}. We had"
+        f" Over the whole of training, the highest mean correlation is {', '.join(parts[:-1])}, and {parts[-1]}. We had"
         " not planned to compare these later steps."
     )
 
@@ -387,8 +403,9 @@ def one_sided(difference: Estimate, asked: float) -> Finding:
         "If a model first learns from the left side alone, its $W_{qk}$ should remain less symmetric even after its"
         " attention is allowed to use both sides.",
         f"interval below {number(asked, 1)}",
-        f"$s$ between positions changes by {with_interval(difference, as_score)}; these models hardly learned",
+        f"$s$ between positions changes by {with_interval(difference, as_score)}{UNLEARNED}",
         outcome,
+        learned=False,
     )
 
 
@@ -396,7 +413,7 @@ def findings_table(findings: Sequence[Finding]) -> pd.DataFrame:
     """A row for each plan, those against our explanations first."""
     return pd.DataFrame(
         {
-            "outcome in the words of the plan": f"**{finding.outcome}**",
+            "outcome by the plan": f"**{PLAIN[finding.outcome]}**",
             "what we expected": finding.question,
             "our plan asked for": finding.asked,
             "we found": finding.found,
@@ -406,19 +423,35 @@ def findings_table(findings: Sequence[Finding]) -> pd.DataFrame:
 
 
 def counted(findings: Sequence[Finding]) -> str:
-    """How many plans had which outcome, as sentences."""
-    against = sum(finding.outcome in AGAINST for finding in findings)
-    confirmed = sum(finding.outcome in CONFIRMED for finding in findings)
-    waiting = sum(finding.outcome == INCOMPLETE for finding in findings)
-    between = len(findings) - against - confirmed - waiting
-    parts = [
-        (confirmed, "confirmed our explanation in full"),
-        (between, f"confirmed our explanation in part or {'was' if between == 1 else 'were'} undecided"),
-        (against, "contradicted our explanation"),
-        (waiting, "is not complete yet" if waiting == 1 else "are not complete yet"),
-    ]
-    told = [f"{spelled(count)} {words}" for count, words in parts if count]
-    return (
-        f"We planned {spelled(len(findings))} experiments to find the reason. Judged by the criteria of their"
-        f" plans, {joined_by_and(told)}."
-    )
+    """How many plans had which outcome, and how many of them are no evidence, as sentences."""
+    ours = [finding for finding in findings if finding.learned and not finding.about_the_paper]
+    outcomes = {
+        "confirmed the explanation that it tested": CONFIRMED,
+        "confirmed it in part": (Outcome.IN_PART.value,),
+        "left it undecided": (Outcome.UNDECIDED.value,),
+        "refuted it": AGAINST,
+    }
+    counts = {words: sum(finding.outcome in known for finding in ours) for words, known in outcomes.items()}
+    told = [f"{spelled(count)} {words}" for words, count in counts.items() if count]
+    sentences = [f"We planned {spelled(len(findings))} experiments to test explanations of this kind."]
+    if told:
+        sentences.append(f"By the criteria of their plans, {joined_by_and(told)}.")
+    if unlearned := sum(not finding.learned for finding in findings):
+        where = "another experiment" if unlearned == 1 else f"{spelled(unlearned)} other experiments"
+        sentences.append(f"In {where}, the models hardly learned anything, so we do not count the results as evidence.")
+    for finding in findings:
+        if finding.about_the_paper and finding.outcome != INCOMPLETE:
+            sentences.append(ASSUMPTION_TOLD[finding.outcome])
+    if waiting := sum(finding.outcome == INCOMPLETE for finding in findings):
+        sentences.append(
+            f"{spelled(waiting).capitalize()} {'experiment is' if waiting == 1 else 'experiments are'} not complete yet."
+        )
+    return " ".join(sentences)
+
+
+ASSUMPTION_TOLD = {
+    MET: "One experiment tested the assumption of the paper's Theorem 2.4, which is met early in training.",
+    NOT_MET: "One experiment tested the assumption of the paper's Theorem 2.4, which is not met early in training.",
+    DEPENDS: "One experiment tested the assumption of the paper's Theorem 2.4. Whether the assumption is met early in"
+    " training depends on the type of positional encoding.",
+}

@@ -66,9 +66,9 @@ def told_of_ours(rows: pd.DataFrame) -> str:
         )
     learned, rotary = found
     measured = (
-        "We also measured these scores in our own small character-level encoders. When we computed the symmetry score of"
-        f" the mean attention scores between positions, encoders with learned position embeddings scored"
-        f" {number(learned, 2)} and encoders with rotary position embeddings scored {number(rotary, 2)}."
+        "We also measured the mean attention scores between positions in our own small character-level encoders. Their"
+        f" symmetry score is {number(learned, 2)} in encoders with learned position embeddings and {number(rotary, 2)}"
+        " in encoders with rotary position embeddings."
     )
     if rotary > SYMMETRIC:
         follows = (
@@ -80,8 +80,8 @@ def told_of_ours(rows: pd.DataFrame) -> str:
     else:
         follows = "So the attention scores between positions lose some of their symmetry, but less than $W_{qk}$."
     return (
-        f"{measured} {follows} We did not plan this measurement. We first made it before all runs of the experiment"
-        " to which these models belong were complete, and we repeated it with every model that was kept."
+        f"{measured} {follows} We had not planned this measurement. We made it for the first time before all training"
+        " runs of the experiment were complete, and repeated it later with every model that had been saved."
     )
 
 
@@ -92,7 +92,7 @@ def in_short(rows: pd.DataFrame) -> str:
         return ""
     learned, rotary = (number(value, 2) for value in found)
     return (
-        " This is a finding about $W_{qk}$ and not about attention. In a few of our encoders, we measured the mean"
-        " attention scores between positions. These scores are symmetric even with rotary position embeddings"
-        f" ({rotary}, compared with {learned} for learned position embeddings)."
+        " This is a finding about $W_{qk}$ and not about attention. In some of our encoders, we also measured the"
+        " mean attention scores between positions. These scores are symmetric even with rotary position embeddings"
+        f" (symmetry score {rotary}, compared with {learned} for learned position embeddings)."
     )

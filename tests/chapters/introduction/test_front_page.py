@@ -82,8 +82,8 @@ def test_there_is_a_card_for_every_page_of_the_reading_path():
 def test_the_outcomes_of_the_plans_are_told_whatever_they_are(outcome):
     held = positions.Outcome.HOLDS
     words = findings.told_outcomes([outcome, *[held] * 5], undated=3)
-    assert f"met the criterion in {'six' if outcome is held else 'five'}" in words
-    assert ("in one" in words) is (outcome is not held)
+    assert f"{'six' if outcome is held else 'five'} met the criterion" in words
+    assert (" and one " in words) is (outcome is not held)
     assert "for each of six experiments" in words and "For three of these experiments" in words
     assert "commits" not in findings.told_outcomes([outcome], undated=0)
 

@@ -95,11 +95,20 @@ def test_findings_against_our_explanations_come_first():
     made = [findings.Finding(outcome, "asked", "found", outcome) for outcome in outcomes]
     first = findings.findings_table(made)["what we expected"]
     assert list(first) == [findings.REFUTED, "the lead falls", "in part", findings.INCOMPLETE, findings.STAGES_HOLD]
+
+
+def test_experiments_are_counted_by_what_they_are_evidence_for():
+    outcomes = [findings.STAGES_HOLD, "in part", "the lead falls", findings.REFUTED, findings.INCOMPLETE]
+    made = [findings.Finding(outcome, "asked", "found", outcome) for outcome in outcomes]
+    made.append(findings.Finding("unlearned", "asked", "found", "the lead falls", learned=False))
+    made.append(findings.Finding("theorem", "asked", "found", findings.NOT_MET, about_the_paper=True))
     assert findings.counted(made) == (
-        "We planned five experiments to find the reason. Judged by the criteria of their plans, one confirmed our"
-        " explanation in full, one confirmed our explanation in part or was undecided, two contradicted our explanation"
-        " and one is not complete yet."
+        "We planned seven experiments to test explanations of this kind. By the criteria of their plans, one confirmed"
+        " the explanation that it tested, one confirmed it in part and two refuted it. In another experiment, the models"
+        " hardly learned anything, so we do not count the results as evidence. One experiment tested the assumption of"
+        " the paper's Theorem 2.4, which is not met early in training. One experiment is not complete yet."
     )
+    assert set(findings.PLAIN) == set(findings.ORDER)
 
 
 def test_which_models_are_ahead_follows_from_both_intervals():
