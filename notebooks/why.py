@@ -137,9 +137,9 @@ glue("smollm-s", number(smollm[of_weights], 2))
 #
 # With rotary position embeddings, $W_{qk}$ alone does not determine the attention scores, because a rotation is applied
 # between $W_q$ and $W_k$. A low $s$ therefore does not mean that an encoder with rotary position embeddings treats left and
-# right differently. We therefore also measured the attention scores themselves, including rotations and biases. Over many
-# texts, we averaged the score that position $i$ gives position $j$. SmolLM2, a decoder with rotary position embeddings, has
-# a median $s$ of only {glue:text}`smollm-s`, but the symmetry of its mean scores between positions is
+# right differently. For this reason, we also measured the attention scores themselves, including rotations and biases. Over
+# many texts, we averaged the score that position $i$ gives position $j$. SmolLM2, a decoder with rotary position embeddings,
+# has a median $s$ of only {glue:text}`smollm-s`, but the symmetry of its mean scores between positions is
 # {glue:text}`smollm-places`. In MiniLM, an encoder with learned position embeddings, the symmetry of the mean scores between
 # positions is {glue:text}`minilm-places`.
 
@@ -155,9 +155,10 @@ table(
 # %% tags=["remove-input"]
 Markdown(places.told_of_ours(seen))
 
-# %% [markdown] {cite:t}`chen2023` describe locality and symmetry as two common properties of positional encodings in
-# BERT-style models. Their paper is about positional encodings and not about $W_{qk}$. Our question is whether the comparison
-# of positions is encoded in $W_{qk}$.
+# %% [markdown]
+# {cite:t}`chen2023` describe locality and symmetry as two common properties of positional encodings in BERT-style models.
+# Their paper is about positional encodings and not about $W_{qk}$. Our question is whether the comparison of positions is
+# encoded in $W_{qk}$.
 
 # %% [markdown]
 # ## What position embeddings have to do with it
@@ -206,8 +207,9 @@ Markdown(
 # %% tags=["remove-input"]
 figures.turned_waves(2, (32, 8))
 
-# %% [markdown] These theorems are about a single layer at the start of training, about waves, or about texts. They do not
-# cover trained models with several layers, so we tested in experiments whether such models behave as the theorems suggest.
+# %% [markdown]
+# These theorems are about a single layer at the start of training, about waves, or about texts. They do not cover trained
+# models with several layers, so we tested in experiments whether such models behave as the theorems suggest.
 #
 # ## What we tested, and what came out
 #
@@ -232,14 +234,15 @@ at_equal_loss = planned["hidden"].difference_at_equal_loss("rotary-random", "rot
 assert at_equal_loss.low > 0
 glue("equal-loss", as_score(at_equal_loss.value))
 
-# %% [markdown] Two facts limit what this table shows. First, most encoders with frozen position embeddings and all encoders
-# that predict a masked character from another position hardly learned anything. Their held-out loss stayed above
-# {glue:text}`plateau` nats, the level of a model that knows little more than how frequent each character is. We had not
-# planned how to judge the two experiments in this case. We therefore take neither result as evidence for or against the
-# explanation. The models that were first trained on one side only also hardly learned anything, so we do not count their
-# result as evidence either. Second, encoders with random characters in place of the mask have a higher loss at the end of
-# training, so they might only be at an earlier stage of training. At equal loss, however, the difference in symmetry remains
-# ({glue:text}`equal-loss` on average). The comparison at equal loss was not planned.
+# %% [markdown]
+# Two facts limit what this table shows. First, most encoders with frozen position embeddings and all encoders that predict a
+# masked character from another position hardly learned anything. Their held-out loss stayed above {glue:text}`plateau` nats,
+# the level of a model that knows little more than how frequent each character is. We had not planned how to judge the two
+# experiments in this case. We therefore take neither result as evidence for or against the explanation. The models that were
+# first trained on one side only also hardly learned anything, so we do not count their result as evidence either. Second,
+# encoders with random characters in place of the mask have a higher loss at the end of training, so they might only be at an
+# earlier stage of training. At equal loss, however, the difference in symmetry remains ({glue:text}`equal-loss` on average).
+# The comparison at equal loss was not planned.
 #
 # A details page describes [each of the planned experiments](why_plans.py), with its figures and checks.
 
@@ -283,8 +286,8 @@ glue("rank-encoders", number(released.encoders.rank, 2))
 # For published models, we compared every layer with an exact null model, in which the matrix of each head is transposed with
 # probability 1/2. Transposing the matrix of a head reverses the direction of the head and changes nothing else. For each
 # layer, we computed the symmetry score for every possible choice of which heads to transpose. The *rank* of the layer is the
-# share of these scores that are lower than the score of the layer itself. A rank near 0 means that the heads of the layer
-# agree on a direction.
+# share of these scores that are not higher than the score of the layer itself. A rank near 0 means that the heads of the
+# layer agree on a direction.
 
 # %% tags=["remove-input"]
 figures.ranks_of_families(released, why.names_of_families(recorded_coherence()))

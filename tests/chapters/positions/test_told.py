@@ -36,9 +36,9 @@ def test_every_outcome_has_a_label_of_its_own_and_a_sentence():
     assert "Both conditions are met" in told.of_plan(every["HOLDS"])
     words = told.outcomes(every)
     assert words == (
-        "Of four planned experiments, one met the criterion of its plan, one showed a smaller or less certain effect than"
-        " its plan required, one could not be judged, because the encoders had hardly learned anything, and one showed no"
-        " effect."
+        "Of four planned experiments, one met the criterion of its plan, one showed a smaller or less certain effect"
+        " than its plan required, one could not be judged, because the encoders had hardly learned anything, and one"
+        " showed no effect."
     )
     two = told.outcomes({"one": every["HOLDS"], "two": every["HOLDS"]})
     assert two == "Of two planned experiments, two met the criteria of their plans."
