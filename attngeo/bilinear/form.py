@@ -7,12 +7,19 @@ stored and used in computations.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from jaxtyping import Complex, Float
 from torch import Tensor, nn
 
 from attngeo.errors import MatrixError
+
+if TYPE_CHECKING:
+    Array = Tensor
+else:
+    Array = Tensor | np.ndarray  # which becomes a tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +30,7 @@ class BilinearForm:
 
     Args:
         wq: query factors, (H, d, d_head); column ``c`` of ``wq[h]`` gives the c-th query coordinate of head h.
-            ``torch.nn.Linear`` stores its transpose, (d_head, d).
+            ``torch.nn.Linear`` stores its transpose, (d_head, d). An array of numpy is copied into a tensor.
         wk: key factors, (H_kv, d, d_head). With grouped keys, H_kv divides H, and consecutive query heads share a key
             head.
 
@@ -33,16 +40,16 @@ class BilinearForm:
     Source: paper, Definition S1.1, Remark S1.5.
     """
 
-    wq: Float[Tensor, "heads d d_head"]
-    wk: Float[Tensor, "kv_heads d d_head"]
+    wq: Float[Array, "heads d d_head"]
+    wk: Float[Array, "kv_heads d d_head"]
 
     def __post_init__(self) -> None:
-        wq, wk = self.wq, self.wk
+        wq, wk = as_tensor(self.wq), as_tensor(self.wk)
+        object.__setattr__(self, "wq", wq)
+        object.__setattr__(self, "wk", wk)
         for name, factor in (("wq", wq), ("wk", wk)):
             if not isinstance(factor, Tensor):
-                raise MatrixError(
-                    f"{name} is {described(factor)}; a form needs tensors, as torch.as_tensor makes them."
-                )
+                raise MatrixError(f"{name} is {described(factor)}; a form needs tensors of torch or arrays of numpy.")
             if factor.ndim != 3 or 0 in factor.shape or not factor.is_floating_point():
                 raise MatrixError(
                     f"{name} is {described(factor)}; a form needs floating-point tensors (heads, d, d_head)."
@@ -56,8 +63,8 @@ class BilinearForm:
     @classmethod
     def from_linear(
         cls,
-        query: Float[Tensor, "q_rows d"] | nn.Linear,
-        key: Float[Tensor, "k_rows d"] | nn.Linear,
+        query: Float[Array, "q_rows d"] | nn.Linear,
+        key: Float[Array, "k_rows d"] | nn.Linear,
         d_head: int,
     ) -> "BilinearForm":
         """``W_qk,h = W_q,h W_k,g(h)^T`` (Eq. S19) from two weights (out, in), as ``torch.nn.Linear`` stores them.
@@ -188,16 +195,24 @@ class BilinearForm:
         return f"BilinearForm(heads={self.n_heads}{keys}, d={self.d_model}, d_head={self.d_head}, {self.wq.dtype})"
 
 
-def _weight(name: str, given: Tensor | nn.Linear) -> Tensor:
+def _weight(name: str, given: Array | nn.Linear) -> Tensor:
     """The weight of a linear layer, (out, in)."""
-    weight = given.weight if isinstance(given, nn.Linear) else given
+    weight = given.weight if isinstance(given, nn.Linear) else as_tensor(given)
     if isinstance(weight, Tensor) and weight.ndim == 2:
         return weight
-    raise MatrixError(f"{name} is {described(weight)}; from_linear needs a torch tensor (out, in) or an nn.Linear.")
+    raise MatrixError(f"{name} is {described(weight)}; from_linear needs a tensor (out, in) or an nn.Linear.")
+
+
+def as_tensor(given: Any) -> Any:
+    """An array of floating-point numbers of numpy as a tensor with a copy of its entries; anything else as it is."""
+    is_real = isinstance(given, np.ndarray) and given.dtype in (np.float16, np.float32, np.float64)
+    return torch.tensor(np.ascontiguousarray(given)) if is_real else given
 
 
 def described(given: object) -> str:
     """A description, for error messages, of what was given in place of a suitable tensor."""
     if isinstance(given, Tensor):
         return f"{tuple(given.shape)} of {given.dtype} on {given.device}"
+    if isinstance(given, np.ndarray):
+        return f"an array of {given.dtype}"
     return f"a {type(given).__name__}"

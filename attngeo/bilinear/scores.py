@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attngeo.bilinear.conventions import GAMMA, Convention, require_gamma
-from attngeo.bilinear.form import BilinearForm, described
+from attngeo.bilinear.form import Array, BilinearForm, as_tensor, described
 from attngeo.bilinear.moments import ROUGH, WIDE, Moments, dense_moments, form_moments, head_moments
 from attngeo.errors import MatrixError
 
@@ -38,7 +38,7 @@ class Scores:
 
 
 def symmetry_score(
-    m: BilinearForm | Float[Tensor, "d d"], convention: Convention | str = Convention.DEFINITION
+    m: BilinearForm | Float[Array, "d d"], convention: Convention | str = Convention.DEFINITION
 ) -> float:
     """``s = (||M_s||^2 - ||M_n||^2) / ||M||^2 = Tr(MM) / ||M||^2`` (Def. 3.1 without its factor 2), in [-1, 1].
 
@@ -59,7 +59,7 @@ def symmetry_score(
 
 
 def directionality_score(
-    m: BilinearForm | Float[Tensor, "d d"], gamma: float = GAMMA, convention: Convention | str = Convention.DEFINITION
+    m: BilinearForm | Float[Array, "d d"], gamma: float = GAMMA, convention: Convention | str = Convention.DEFINITION
 ) -> float:
     """``d = (r - c) / (r + c)`` (Def. 3.2).
 
@@ -83,7 +83,7 @@ def directionality_score(
     return float(_directionality(_moments(m), gamma, Convention(convention))[0])
 
 
-def score(m: BilinearForm | Float[Tensor, "d d"], gamma: float = GAMMA) -> Scores:
+def score(m: BilinearForm | Float[Array, "d d"], gamma: float = GAMMA) -> Scores:
     """Both scores of a matrix or of the summed form, from the same sums.
 
     For layers of medium width in float32, the sums are computed in float32. If a norm is so close to its threshold that
@@ -141,9 +141,10 @@ def _is_clear(moments: Moments, gamma: float) -> bool:
     return True
 
 
-def _moments(m: BilinearForm | Tensor) -> Moments:
+def _moments(m: BilinearForm | Array) -> Moments:
     if isinstance(m, BilinearForm):
         return form_moments(m)
+    m = as_tensor(m)
     if not isinstance(m, Tensor) or m.ndim != 2:
         raise MatrixError(f"a score needs a (d, d) tensor or a BilinearForm, not {described(m)}.")
     return dense_moments(m)

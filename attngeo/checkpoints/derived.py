@@ -7,6 +7,7 @@ Parametrisations and pruning masks of ``torch.nn.utils`` store a weight as the t
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Size, Tensor, nn
@@ -75,12 +76,15 @@ class Computed(TensorFile):
 
 
 class Live(TensorFile):
-    """The parametrised weight of a module in memory, which torch computes whenever the weight is asked for."""
+    """A weight of a model in memory that is computed whenever ``compute`` asks for it, as a parametrised one."""
 
-    def __init__(self, name: str, module: nn.Module, attribute: str) -> None:
-        self.name, self._module, self._attribute = name, module, attribute
+    def __init__(self, name: str, compute: Callable[[], Tensor]) -> None:
+        self.name, self._compute = name, compute
         with torch.no_grad():
-            self.shapes = {name: getattr(module, attribute).shape}
+            weight = compute()
+        if weight.is_meta:
+            raise CheckpointError(f"{name} holds no numbers (meta device): load it, without offloading.")
+        self.shapes = {name: weight.shape}
 
     def sources(self, tensor: str) -> list[tuple[TensorFile, str]]:
         """None of them are stored as they are read."""
@@ -93,7 +97,7 @@ class Live(TensorFile):
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The weight, or its rows [start, stop)."""
         with torch.no_grad():
-            weight = getattr(self._module, self._attribute)
+            weight = self._compute()
         return weight if rows is None else weight[slice(*rows)]
 
 
@@ -204,7 +208,7 @@ def live_weights(model: nn.Module) -> dict[str, TensorFile]:
         if parametrize.is_parametrized(module):
             for attribute in module.parametrizations:
                 name = ".".join(part for part in f"{place}.{attribute}".split(".") if part and part not in WRAPPERS)
-                weights[name] = Live(name, module, attribute)
+                weights[name] = Live(name, partial(getattr, module, attribute))
     return weights
 
 

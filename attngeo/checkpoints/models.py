@@ -2,17 +2,17 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from attngeo.checkpoints.adapters import Adapter
-from attngeo.checkpoints.architectures.entry import LAYOUTS, Matrix, Part
+from attngeo.checkpoints.architectures.entry import Matrix
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.derived import live_weights
 from attngeo.checkpoints.layers import Checkpoint
-from attngeo.checkpoints.tensorfiles import TensorFile
+from attngeo.checkpoints.modules import as_mapping, model_in, of_factors, of_torch
+from attngeo.checkpoints.tensorfiles import TensorFile, named_tensors
 from attngeo.errors import CheckpointError
 
 BELOW = ".base_layer."  # in the name of a weight below an adapter
@@ -80,13 +80,19 @@ class Model(Checkpoint):
 
 
 def open_model(
-    model: nn.Module, config: Mapping | Any = None, gather: bool = False, matrix: Matrix = "qk", fold_norm: bool = False
+    model: nn.Module | Mapping | Any,
+    config: Mapping | Any = None,
+    gather: bool = False,
+    matrix: Matrix = "qk",
+    fold_norm: bool = False,
 ) -> Model:
     """The layers' ``W_qk,h = W_q,h W_k,g(h)^T`` (Eqs. S19, S20) of a model in memory, such as one of transformers.
 
     Args:
-        model: a module. Wrapped by ``torch.compile`` or DistributedDataParallel, it is the same to us. An active LoRA
-            adapter of peft counts as merged.
+        model: a module or an object that holds one, such as a Lightning module, a SentenceTransformer, a model of
+            nnsight, or what ``torch.compile`` and DistributedDataParallel make: the one model of transformers inside
+            is read. Models of TransformerLens are read by the factors W_Q and W_K of their attentions. An active LoRA
+            adapter of peft counts as merged. A state dict is read as well, with a config.
         config: what its config.json would hold, as a mapping or with ``to_dict``; ``model.config`` unless given.
             A model without needs none for ``torch.nn.MultiheadAttention``: each is a layer, in a
             ``TransformerDecoderLayer`` of the part decoder or cross, elsewhere of the part encoder, or decoder where
@@ -105,89 +111,41 @@ def open_model(
             not finite.
         ParameterError: another matrix.
     """
-    if not isinstance(model, nn.Module):
-        raise CheckpointError(
-            f"open_model takes a torch module, not one of type {type(model).__name__}; open_checkpoint takes a path or"
-            f" an id, BilinearForm.from_linear two weights."
-        )
-    model = _unwrapped(model)
-    given: Any = getattr(model, "config", None) if config is None else config
-    given = given.to_dict() if hasattr(given, "to_dict") else given
-    kind, plans = type(model).__name__, None
+    how: dict[str, Any] = {"matrix": matrix, "fold_norm": fold_norm}
+    if isinstance(model, Mapping):
+        return _of_state(model, config, how)
+    model = model_in(model, config is not None)
+    kind, given = type(model).__name__, as_mapping(getattr(model, "config", None) if config is None else config)
+    name, plans = str(getattr(model, "name_or_path", "") or kind), None
+    if config is None and (factors := of_factors(model)):
+        stated = [plan for _, plan in factors if plan]
+        return Model(name, {"model_type": kind}, Weights(kind, {}), [file for file, _ in factors], plans=stated, **how)
     if config is None and not (isinstance(given, Mapping) and "model_type" in given):
-        plans = _of_torch(model, kind)
+        plans = of_torch(model, kind)
         given = {"model_type": "MultiheadAttention"} if plans else given
     if not isinstance(given, Mapping):
         raise CheckpointError(
-            f"{kind} has no config that tells its model_type and heads, and no torch.nn.MultiheadAttention; give"
-            f' open_model one, config={{"model_type": ..., ...}}.'
+            f"{kind} has no config that tells its model_type and heads, holds no model of transformers, and has no"
+            f' torch.nn.MultiheadAttention; give open_model a config, config={{"model_type": ..., ...}}.'
         )
     for module in model.modules():
         if type(module).__name__ == "FullyShardedDataParallel":  # asking it for weights would wait for other processes
             raise _sharded(kind, "its weights")
     state = {name: tensor for name, tensor in model.state_dict().items() if isinstance(tensor, Tensor)}
     state, adapter = _adapted(model, kind, state, gather)
-    name, weights = str(getattr(model, "name_or_path", "") or kind), Weights(kind, state, gather)
-    computed = list(live_weights(model).values())
-    return Model(
-        name, given, weights, computed, adapter=adapter, matrix=matrix, fold_norm=fold_norm, plans=plans or None
-    )
+    weights, computed = Weights(kind, state, gather), list(live_weights(model).values())
+    return Model(name, given, weights, computed, adapter=adapter, plans=plans or None, **how)
 
 
-def _of_torch(model: nn.Module, kind: str) -> list[LayerPlan]:
-    """The layers of torch's own attention in a model, which knows its heads and needs no config."""
-    plans: list[LayerPlan] = []
-    for name, module in model.named_modules():
-        if not isinstance(module, nn.MultiheadAttention):
-            continue
-        if module.kdim != module.embed_dim:
-            raise CheckpointError(
-                f"{name or 'the attention'} of {kind} has queries of width {module.embed_dim} and keys of width"
-                f" {module.kdim}, so its W_qk is not square and has no scores; open a part of the model without it."
-            )
-        outer, _, role = name.rpartition(".")
-        layer, place = model.get_submodule(outer), f"{name}." if name else ""
-        decoder: Part = "decoder" if role == "self_attn" else "cross"
-        alone: Part = "decoder" if _is_masked(model, name) else "encoder"
-        part: Part = decoder if isinstance(layer, nn.TransformerDecoderLayer) else alone
-        fused = module.in_proj_weight is not None
-        query, key, value = (f"{place}{'in' if fused else which}_proj_weight" for which in "qkv")
-        output = f"{place}out_proj.weight" if module.vdim == module.embed_dim else ""  # else W_o W_v^T is not square
-        layout, heads = LAYOUTS["blocks" if fused else "separate"], module.num_heads
-        number = sum(plan.part == part for plan in plans)
-        norm = f"{outer}.norm1.weight".lstrip(".") if part != "cross" and getattr(layer, "norm_first", False) else ""
-        widths = heads, heads, module.head_dim
-        extras = {
-            "biases": module.in_proj_bias is not None,
-            "sinks": module.bias_k is not None or module.add_zero_attn,
-        }
-        plans.append(
-            LayerPlan(
-                *(part, number, part == "decoder", name, query, key, value, output, layout, *widths),
-                norm=norm,
-                beside=tuple(extra for extra, is_there in extras.items() if is_there),
-            )
+def _of_state(state: Mapping, config: Any, how: dict[str, Any]) -> Model:
+    """The model of a state dict and a config."""
+    given, name = as_mapping(config), "the state dict"
+    if not isinstance(given, Mapping):
+        raise CheckpointError(
+            f"{name} does not tell its model_type and heads; give open_model the config of the model beside it, as"
+            f" open_model(state, config=model.config), or a mapping."
         )
-    return sorted(plans, key=lambda plan: get_args(Part).index(plan.part))
-
-
-def _is_masked(model: nn.Module, attention: str) -> bool:
-    """Whether the innermost module around an attention that has a mask or positions, as the towers of CLIP, has a mask
-    that hides later tokens."""
-    parts = attention.split(".")
-    around = (model.get_submodule(".".join(parts[:end])) for end in reversed(range(len(parts))))
-    tower = next((m for m in around if hasattr(m, "attn_mask") or hasattr(m, "positional_embedding")), None)
-    mask = getattr(tower, "attn_mask", None)
-    if not isinstance(mask, Tensor) or mask.ndim != 2 or mask.is_meta:
-        return False
-    hidden = mask if mask.dtype == torch.bool else mask < 0
-    return bool(hidden.any() and hidden.equal(torch.ones_like(hidden).triu(1)))
-
-
-def _unwrapped(model: nn.Module) -> nn.Module:
-    """The model inside what torch.compile and DistributedDataParallel make of it."""
-    inner = getattr(model, "_orig_mod", None) or (None if hasattr(model, "config") else getattr(model, "module", None))
-    return _unwrapped(inner) if isinstance(inner, nn.Module) else model
+    return Model(name, given, Weights(name, named_tensors(state, name)), **how)
 
 
 def _adapted(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from os import PathLike
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -16,7 +17,7 @@ from attngeo.errors import CheckpointError, MatrixError, ParameterError
 
 
 def score_table(
-    source: str | PathLike | nn.Module | Checkpoint,
+    source: str | PathLike | nn.Module | Checkpoint | Any,
     gamma: float = GAMMA,
     per_head: bool = True,
     convention: Convention | str = Convention.DEFINITION,
@@ -37,10 +38,10 @@ def score_table(
         CheckpointError: a tensor cannot be read or is not finite.
         ParameterError: gamma is not a finite number >= 0, or ``source`` is opened in another way.
     """
-    if isinstance(source, nn.Module):
-        source = open_model(source, matrix=matrix, fold_norm=fold_norm)
-    if not isinstance(source, Checkpoint):
+    if isinstance(source, str | PathLike):
         source = open_checkpoint(source, matrix=matrix, fold_norm=fold_norm)
+    elif not isinstance(source, Checkpoint):
+        source = open_model(source, matrix=matrix, fold_norm=fold_norm)
     if matrix not in ("qk", source.matrix) or fold_norm > source.fold_norm:
         ways = [f"matrix={m!r}, fold_norm={f}" for m, f in ((source.matrix, source.fold_norm), (matrix, fold_norm))]
         raise ParameterError(f"{source.name} is opened with {ways[0]}; open it with {ways[1]}.")

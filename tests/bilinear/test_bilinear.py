@@ -1,10 +1,11 @@
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from random_forms import forms, gaussian
 
-from attngeo import BilinearForm
+from attngeo import BilinearForm, score
 from attngeo.errors import MatrixError
 
 
@@ -98,3 +99,20 @@ def test_eigenvalues_and_singular_values_are_those_of_the_matrix(heads, kv_heads
     for k in (13, 0, 1.5):
         with pytest.raises(MatrixError, match="1 to 12"):
             form.eigenvalues(k)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_arrays_of_numpy_are_factors_and_matrices_too(kind):
+    generator = np.random.default_rng(0)
+    wq, wk = (generator.standard_normal((heads, 16, 4)).astype(kind) for heads in (4, 2))
+    form = BilinearForm(wq, wk[::-1])
+    assert torch.equal(form.wq, torch.from_numpy(wq)) and torch.equal(form.wk, torch.from_numpy(wk[::-1].copy()))
+    per_head = np.einsum("hir,hjr->hij", wq.astype(float), np.repeat(wk[::-1], 2, axis=0).astype(float))
+    m = per_head.sum(0)
+    assert float(score(form).symmetry) == pytest.approx(np.trace(m @ m) / (m * m).sum(), abs=1e-5)
+    assert float(score(m).symmetry) == pytest.approx(np.trace(m @ m) / (m * m).sum(), abs=1e-12)
+
+
+def test_arrays_of_whole_numbers_are_refused(as_user):
+    with pytest.raises(MatrixError, match="wq is an array of int64"):
+        BilinearForm(np.ones((4, 16, 4), int), np.ones((4, 16, 4)))

@@ -1,4 +1,5 @@
 from collections import Counter
+from functools import partial
 from unittest import mock
 
 import pytest
@@ -120,6 +121,13 @@ def poison(llama) -> None:
         llama.model.layers[1].self_attn.k_proj.weight[0, 0] = float("nan")
 
 
+def configured(config):
+    def change(llama) -> None:
+        llama.config = llama.model.config = config
+
+    return change
+
+
 SPOILED = {
     "4 bits": (quantised("weight", torch.zeros(512, 1, dtype=torch.uint8)), "bitsandbytes"),
     "packed under another name": (quantised("qweight", torch.zeros(4, 32, dtype=torch.int32)), "bitsandbytes"),
@@ -129,8 +137,8 @@ SPOILED = {
     "on the meta device": (lambda llama: llama.to("meta"), "meta"),
     "an adapter of another kind": (adapted, "IA3"),
     "NaN": (poison, "layers.1.self_attn.k_proj.weight .*NaN"),
-    "no model_type": (lambda llama: setattr(llama, "config", {"num_attention_heads": 4}), "model_type"),
-    "no config": (lambda llama: setattr(llama, "config", None), "no config .* no torch.nn.MultiheadAttention"),
+    "no model_type": (configured({"num_attention_heads": 4}), "model_type"),
+    "no config": (configured(None), "no config .* no torch.nn.MultiheadAttention"),
     "heads that are no number": (
         lambda llama: setattr(llama, "config", {"model_type": "llama", "num_attention_heads": "4"}),
         "in the config: ",
@@ -148,7 +156,7 @@ def test_what_cannot_be_scored_ends_in_one_sentence(spoil, named, llama, as_user
     assert "\n" not in text and text.endswith(".") and "belongs to another" not in text
 
 
-@pytest.mark.parametrize("thing", ["gpt2", None, {"a": torch.zeros(2)}])
+@pytest.mark.parametrize("thing", ["gpt2", None, [torch.zeros(2)]])
 def test_what_is_no_module_is_refused(thing, as_user):
     with pytest.raises(CheckpointError, match=f"of type {type(thing).__name__};"):
         open_model(thing)
@@ -295,3 +303,140 @@ def test_keys_of_no_token_are_named_where_torch_s_own_attention_has_them(options
     _, probabilities = attention(x, x, x)
     named = any("sinks" in words for words in open_model(attention).left_out)
     assert named == (probabilities[0, :, :5].sum() < 5 - 1e-4)
+
+
+compiled = partial(torch.compile, backend="eager")
+
+
+class Holder(nn.Module):
+    """A model among the modules of another, as of Lightning, sentence-transformers or a trainer of one's own."""
+
+    def __init__(self, *models: nn.Module) -> None:
+        super().__init__()
+        self.loss, self.nets = nn.Linear(2, 2), nn.ModuleList(models)
+
+
+class Envoy:
+    """A model in an attribute of an object that is no module, as of nnsight, a pipeline or a trainer."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._module, self.path, self.wrapped = model, "model", compiled(model)
+
+
+HOLDERS = {
+    "another module": Holder,
+    "a module in a module": lambda model: Holder(Holder(model)),
+    "an object": Envoy,
+    "a compiled model": compiled,
+    "a module of a compiled model": lambda model: Holder(compiled(model)),
+    "an object of a module": lambda model: Envoy(Holder(model)),
+}
+
+
+@pytest.mark.parametrize("hold", HOLDERS.values(), ids=HOLDERS)
+def test_the_model_that_an_object_holds_is_read(hold, llama):
+    expected, found = list(open_model(llama)), list(open_model(hold(llama)))
+    assert len(found) == 2
+    assert all(a.form.wq.data_ptr() == b.form.wq.data_ptr() for a, b in zip(expected, found, strict=True))
+    assert score_table(hold(llama))[0].symmetry == score_table(llama)[0].symmetry
+
+
+def test_an_object_that_holds_two_models_is_refused_with_their_names(llama, as_user):
+    two = Holder(llama, small_model("gpt2")())
+    for thing in (two, Envoy(two)):
+        with pytest.raises(CheckpointError, match=r"holds several models \(nets.0, nets.1\); give"):
+            open_model(thing)
+    assert len(open_model(Holder(llama, llama))) == 2  # the same twice is one
+
+
+def test_a_model_of_ones_own_around_another_is_read_by_the_config_that_is_given(llama):
+    model, config = Mine(), {"model_type": "mine", "n_heads": 4}
+    model.llama = llama
+    with mock.patch.dict(ARCHITECTURES):
+        register_architecture("mine", Attention("decoder", "blocks.{}", "q", "k", heads="n_heads"))
+        assert open_model(model, config).plans[0].module == "blocks.0"
+    assert open_model(model).plans[0].module == "model.layers.0.self_attn"
+
+
+@pytest.mark.parametrize("wrap", [dict, lambda state: {"state_dict": state, "epoch": 3}], ids=["", "in a checkpoint"])
+def test_a_state_dict_is_read_with_a_config(wrap, llama, as_user):
+    state = wrap(llama.state_dict())
+    for config in (llama.config, llama.config.to_dict()):
+        for ours, theirs in zip(open_model(state, config), open_model(llama), strict=True):
+            assert torch.equal(ours.form.wk, theirs.form.wk) and ours.module == theirs.module
+    with pytest.raises(CheckpointError, match=r"open_model\(state, config=model.config\)"):
+        open_model(state)
+
+
+class Factored(nn.Module):
+    """An attention of TransformerLens: factors (heads, d, d_head), and biases."""
+
+    def __init__(self, of_llama: nn.Module, bias: float) -> None:
+        super().__init__()
+        q, k = of_llama.q_proj.weight, of_llama.k_proj.weight
+        self.W_Q, self.W_K = (nn.Parameter(w.detach().unflatten(0, (-1, 8)).mT.clone()) for w in (q, k))
+        self.b_Q = nn.Parameter(torch.full((4, 8), bias))
+
+
+class Hooked(nn.Module):
+    """A model of TransformerLens: HookedTransformer, or a TransformerBridge, which has a config of transformers too."""
+
+    def __init__(self, llama: nn.Module, direction: str = "causal", bias: float = 0.0, gain: float = 1.0) -> None:
+        super().__init__()
+        self.config = llama.config
+        self.cfg = mock.Mock(
+            attention_dir=direction, positional_embedding_type="rotary", attn_scores_soft_cap=-1.0, use_local_attn=False
+        )
+        self.blocks = nn.ModuleList(
+            nn.ModuleDict({"_original_component": nn.ModuleDict({"attn": Factored(layer.self_attn, bias)})})
+            for layer in llama.model.layers
+        )
+        for block in self.blocks:
+            block["ln1"] = nn.RMSNorm(32)
+            nn.init.constant_(block["ln1"].weight, gain)
+
+    @property
+    def W_Q(self) -> torch.Tensor:
+        return torch.stack([block["_original_component"]["attn"].W_Q for block in self.blocks])
+
+
+def test_of_transformerlens_the_factors_are_read_as_they_are_now(llama, as_user):
+    hooked = Hooked(llama)
+    for thing in (hooked, Holder(hooked), Envoy(hooked)):
+        for ours, theirs in zip(open_model(thing), open_model(llama), strict=True):
+            assert torch.equal(ours.form.wq, theirs.form.wq) and torch.equal(ours.form.wk, theirs.form.wk)
+            assert (ours.part, ours.causal) == ("decoder", True)
+    opened = open_model(hooked)
+    assert [plan.module for plan in opened.plans] == ["blocks.0.attn", "blocks.1.attn"]
+    with torch.no_grad():
+        hooked.blocks[1]["_original_component"]["attn"].W_Q.mul_(2)  # what a folding of gains may do
+    assert torch.equal(opened[1].form.wq, 2 * open_model(llama)[1].form.wq)
+    with pytest.raises(CheckpointError, match="cannot be written"):
+        opened.writable(opened.plans[0])
+    with pytest.raises(CheckpointError, match="meta device"):
+        open_model(Hooked(llama).to("meta"))
+
+
+@pytest.mark.parametrize(
+    "options, part, extra",
+    [
+        ({}, "decoder", []),
+        ({"bias": 0.1}, "decoder", ["biases"]),
+        ({"gain": 2.0}, "decoder", ["gains of the layer normalisation before"]),
+        ({"gain": 2.0, "direction": "bidirectional"}, "encoder", []),
+    ],
+)
+def test_of_transformerlens_is_said_what_is_beside_the_factors(options, part, extra, llama):
+    opened = open_model(Hooked(llama, **options))
+    assert {plan.part for plan in opened.plans} == {part}
+    assert opened.left_out == ["positions by rotating queries and keys", *extra]
+
+
+def test_regional_compilation_and_parametrised_weights_are_those_of_the_plain_model(llama):
+    expected = [layer.form.dense() for layer in open_model(llama)]
+    for n, layer in enumerate(llama.model.layers):
+        nn.utils.parametrizations.weight_norm(layer.self_attn.q_proj)
+        prune.identity(layer.self_attn.k_proj, "weight")
+        llama.model.layers[n] = compiled(layer)
+    for ours, theirs in zip(open_model(Holder(llama)), expected, strict=True):
+        torch.testing.assert_close(ours.form.dense(), theirs, rtol=1e-5, atol=1e-6)
