@@ -10,7 +10,9 @@ _CHECKPOINTS = ("Attention", "AttentionLayer", "Tower", "open_checkpoint", "open
 _ELSEWHERE = {**dict.fromkeys(_CHECKPOINTS, "checkpoints"), "AttngeoError": "errors"}
 _SCORES = ("Scores", "directionality_score", "score", "score_heads", "symmetry_score")
 _ELSEWHERE |= {**dict.fromkeys(_SCORES, "bilinear.scores"), "BilinearForm": "bilinear.form"}
-_ELSEWHERE |= {**dict.fromkeys(("ScoreRow", "ScoreTable"), "bilinear.rows"), "score_table": "checkpoints.rows"}
+_TABLES = ("ModelRow", "ModelTable", "ScoreTable")
+_ELSEWHERE |= {**dict.fromkeys(_TABLES, "bilinear.tables"), "ScoreRow": "bilinear.rows"}
+_ELSEWHERE["score_table"] = "checkpoints.rows"
 _ELSEWHERE["initialise"] = "initialisations"
 _ELSEWHERE["ScoreCallback"] = "trainer_callback"
 __all__ = [
@@ -18,6 +20,8 @@ __all__ = [
     "AttentionLayer",
     "AttngeoError",
     "BilinearForm",
+    "ModelRow",
+    "ModelTable",
     "ScoreRow",
     "ScoreTable",
     "Scores",
@@ -38,8 +42,9 @@ if find_spec("accelerate") and find_spec("transformers"):  # else not all of it 
 
 if TYPE_CHECKING:
     from attngeo.bilinear.form import BilinearForm
-    from attngeo.bilinear.rows import ScoreRow, ScoreTable
+    from attngeo.bilinear.rows import ScoreRow
     from attngeo.bilinear.scores import Scores, directionality_score, score, score_heads, symmetry_score
+    from attngeo.bilinear.tables import ModelRow, ModelTable, ScoreTable
     from attngeo.checkpoints.architectures import Attention, Tower, register_architecture
     from attngeo.checkpoints.layers import AttentionLayer, open_checkpoint
     from attngeo.checkpoints.models import open_model

@@ -3,8 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
-from importlib import import_module
-from typing import Any, SupportsIndex, overload
 
 from jaxtyping import Float
 from torch import Tensor
@@ -14,7 +12,6 @@ from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.null_laws import laws_of_shape
 from attngeo.bilinear.positions import split_score
 from attngeo.bilinear.scores import GAMMA, SUM, Convention, by_convention, score_rows
-from attngeo.errors import needs
 
 SCORES = ("symmetry", "directionality", "directionality_released", "directionality_tables")
 # columns of a score that is split by the position space: the fields of `attngeo.bilinear.positions.PositionSplit`
@@ -80,24 +77,6 @@ COLUMNS, TEXT, WHOLE = (
     for kinds in ((str, int, float), (str,), (int,))
 )
 OF_HEADS = tuple(column.name for column in fields(ScoreRow) if column.default is not MISSING)
-
-
-class ScoreTable(list[ScoreRow]):
-    """Rows of scores, ordered by layer. A slice of a table is a table."""
-
-    @overload
-    def __getitem__(self, place: SupportsIndex) -> ScoreRow: ...
-    @overload
-    def __getitem__(self, place: slice) -> "ScoreTable": ...
-    def __getitem__(self, place: SupportsIndex | slice) -> "ScoreRow | ScoreTable":
-        """A row, or a table of the rows of a slice."""
-        return ScoreTable(super().__getitem__(place)) if isinstance(place, slice) else super().__getitem__(place)
-
-    def to_dataframe(self) -> Any:
-        """The table as a data frame, which needs pandas."""
-        with needs("", "a data frame"):
-            pandas = import_module("pandas")  # imported by name, because attngeo score works without pandas
-        return pandas.DataFrame([vars(row) for row in self], columns=[*COLUMNS, *OF_HEADS])
 
 
 def form_rows(

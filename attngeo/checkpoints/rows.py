@@ -1,43 +1,127 @@
 """The table of scores of a checkpoint's layers, and the position spaces that its scores are split by."""
 
-from collections.abc import Iterator, Mapping
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
+from functools import partial
 from os import PathLike
-from typing import Any
+from typing import Any, overload
 
 from torch import Tensor, nn
 
 from attngeo.bilinear.positions import position_space
-from attngeo.bilinear.rows import ScoreRow, ScoreTable, form_rows, with_heads, with_split
+from attngeo.bilinear.rows import ScoreRow, form_rows, with_heads, with_split
 from attngeo.bilinear.scores import GAMMA, SUM, Convention
+from attngeo.bilinear.tables import ModelRow, ModelTable, ScoreTable, model_rows
 from attngeo.checkpoints.architectures.entry import Matrix, Positions
 from attngeo.checkpoints.layers import AttentionLayer, Checkpoint, open_checkpoint
 from attngeo.checkpoints.models import open_model
+from attngeo.checkpoints.recorded_models import comparisons
 from attngeo.errors import CheckpointError, MatrixError, ParameterError
 
+# a path or an id, what was opened, or what `attngeo.open_model` takes
+Source = str | PathLike | nn.Module | Checkpoint | Mapping
 
+
+@overload
 def score_table(
-    source: str | PathLike | nn.Module | Checkpoint | Any,
+    source: Source,
     gamma: float = GAMMA,
     per_head: bool = True,
     convention: Convention | str = Convention.DEFINITION,
     matrix: Matrix = "qk",
     fold_norm: bool = False,
-) -> ScoreTable:
+) -> ScoreTable: ...
+@overload
+def score_table(
+    source: list[Any] | tuple[Any, ...],
+    gamma: float = GAMMA,
+    per_head: bool = True,
+    convention: Convention | str = Convention.DEFINITION,
+    matrix: Matrix = "qk",
+    fold_norm: bool = False,
+) -> ModelTable: ...
+def score_table(
+    source: Source | list[Any] | tuple[Any, ...],
+    gamma: float = GAMMA,
+    per_head: bool = True,
+    convention: Convention | str = Convention.DEFINITION,
+    matrix: Matrix = "qk",
+    fold_norm: bool = False,
+) -> ScoreTable | ModelTable:
     """``s`` (Def. 3.1) and ``d`` (Def. 3.2) of every layer and head, with null mean, sd, z and p: the table of the CLI.
 
     Args:
-        source: what `attngeo.open_checkpoint` or `attngeo.open_model` takes, or what they give.
+        source: what `attngeo.open_checkpoint` or `attngeo.open_model` takes, or what they give; or a list of several,
+            which gives medians over layers in a row for each part of each model.
         gamma: threshold of directionality, in standard deviations.
         per_head: also a row for each head.
         convention: formulas of the scores.
         matrix: "ov" for the value-output maps in the place of W_qk; what is opened is scored as it was opened.
         fold_norm: as for `attngeo.open_checkpoint`; z and p are then NaN.
 
+    Warns:
+        UserWarning: some models of a list cannot be read. The table has the other models.
+
     Raises:
-        CheckpointError: a tensor cannot be read or is not finite.
+        CheckpointError: a tensor cannot be read or is not finite, or no model of a list can be read.
         ParameterError: gamma is not a finite number >= 0, or ``source`` is opened in another way.
     """
+    if isinstance(source, list | tuple):
+        opens = partial(_opened, matrix=matrix, fold_norm=fold_norm)
+        table, unread = models_table(source, opens, gamma, convention)
+        for sentence in unread:
+            warnings.warn(sentence, stacklevel=2)
+        return table
+    opened = _opened(source, matrix, fold_norm)
+    rows = [row for layer in table_rows(opened, gamma, per_head, convention) for row in layer]
+    said = notes(opened, convention, opened.unread, rows)
+    return ScoreTable([ScoreRow(**row) for row in rows], title(opened, gamma, convention), said)
+
+
+def models_table(
+    sources: Sequence[Source],
+    opens: Callable[[Source], Checkpoint],
+    gamma: float = GAMMA,
+    convention: Convention | str = Convention.DEFINITION,
+) -> tuple[ModelTable, list[str]]:
+    """Several models, a row for each part of each, and a sentence for each that cannot be read.
+
+    Models of one name are called by what was asked for.
+
+    Raises:
+        CheckpointError: none can be read.
+        ParameterError: no model is named.
+    """
+    if not sources:
+        raise ParameterError("a table of models needs at least one model; name one.")
+    found: dict[int, list[ModelRow]] = {}
+    said: list[str] = []
+    unread: list[str] = []
+    for number, source in enumerate(sources):
+        try:
+            opened = opens(source)
+            layers = table_rows(opened, gamma, False, convention)
+            found[number] = model_rows([row for layer in layers for row in layer])
+            said += formulas(opened, convention)
+        except CheckpointError as error:
+            named = f"{source}" if isinstance(source, str | PathLike) else type(source).__name__
+            unread.append(f"{error}" if named in f"{error}" else f"{named} cannot be scored: {error}")
+    if not found:
+        raise CheckpointError(" ".join(unread))
+    names = Counter(rows[0].model for rows in found.values())
+    rows = []
+    for number, own in found.items():
+        source = sources[number]
+        longer = f"{source}" if isinstance(source, str | PathLike) else f"{own[0].model} ({number + 1})"
+        rows += [replace(row, model=longer) if names[row.model] > 1 else row for row in own]
+    words = f"{len(found)} models: scores of W_qk, gamma = {gamma:g}{_formulas(convention)}"
+    return ModelTable(rows, words, [*dict.fromkeys(said), *unread]), unread
+
+
+def _opened(source: Source | Any, matrix: Matrix, fold_norm: bool) -> Checkpoint:
     if isinstance(source, str | PathLike):
         source = open_checkpoint(source, matrix=matrix, fold_norm=fold_norm)
     elif not isinstance(source, Checkpoint):
@@ -45,8 +129,64 @@ def score_table(
     if matrix not in ("qk", source.matrix) or fold_norm > source.fold_norm:
         ways = [f"matrix={m!r}, fold_norm={f}" for m, f in ((source.matrix, source.fold_norm), (matrix, fold_norm))]
         raise ParameterError(f"{source.name} is opened with {ways[0]}; open it with {ways[1]}.")
-    rows = (row for layer in table_rows(source, gamma, per_head, convention) for row in layer)
-    return ScoreTable(ScoreRow(**row) for row in rows)
+    return source
+
+
+def formulas(opened: Checkpoint, convention: Convention | str) -> list[str]:
+    """Sentences about scores that are not those of W_qk by the definitions, none where they are."""
+    lines = []
+    if convention != Convention.DEFINITION:
+        lines.append("These scores do not follow the definitions. Compare them only with scores of the same formula.")
+    if opened.fold_norm:
+        scored, inputs = ("W_qk", "queries and keys") if opened.matrix == "qk" else ("W_o W_v^T", "values")
+        lines.append(f"The scores are those of {scored} with the gains of the layer normalisation before {inputs}.")
+        if without := ", ".join(dict.fromkeys(plan.part for plan in opened.plans if not plan.norm)):
+            lines.append(
+                f"No gains are folded into the {without} layers, because no layer normalisation is known there."
+            )
+    if opened.matrix == "ov":
+        lines.append(
+            "The scores are those of the value-output map W_o W_v^T: heads write its rows and read its columns."
+        )
+    return lines
+
+
+def title(opened: Checkpoint, gamma: float, convention: Convention | str) -> str:
+    """The title of the table of a model."""
+    name = f"{opened.name} {opened.revision[:12]}".strip()
+    return f"{name}: scores of W_qk, gamma = {gamma:g}{_formulas(convention)}"
+
+
+def _formulas(convention: Convention | str) -> str:
+    return "" if convention == Convention.DEFINITION else f", formulas of {Convention(convention).value}"
+
+
+def notes(
+    opened: Checkpoint, convention: Convention | str, unread: Sequence[str], rows: Sequence[dict] = ()
+) -> list[str]:
+    """Sentences below the table of a model: what comparable models score, what was read, and what no score contains.
+
+    Args:
+        opened: the model.
+        convention: formulas of the scores.
+        unread: weights named as those of queries that no layer has.
+        rows: the scores of all layers, to compare the model with others.
+    """
+    lines = formulas(opened, convention)
+    if not lines:
+        lines += comparisons(opened.model_type, rows)
+    if opened.left_out:
+        lines.append(f"Not part of W_qk, and so not part of the scores: {', '.join(opened.left_out)}.")
+    if unread:
+        more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
+        lines.append(f"Not read, although its name is that of a query weight: {unread[0]}{more}.")
+    lines += opened.remarks
+    if opened.taken_for:
+        lines.append(
+            f"The installed package gguf does not know the architecture {opened.model_type}. Its queries and keys were"
+            f" found by the usual names, and its layers are labelled as those of {opened.taken_for}s."
+        )
+    return lines
 
 
 def table_rows(

@@ -117,7 +117,7 @@ def _drawn(view: View) -> str:
         short = name.removeprefix(f"{before} ")  # on a terminal it is clear that z, p or change are of the score before
         before = before if short != name else name
         short = short.replace("directionality", "direction- ality")
-        side = "left" if name in ("", "part") else "right"
+        side = "left" if name in ("", "model", "part", "positions") else "right"
         table.add_column(short.replace(" ", "\n"), justify=side)
     for cells in view.cells:
         table.add_row(*cells)

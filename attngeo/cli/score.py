@@ -1,16 +1,18 @@
 """``attngeo score``: both scores of a checkpoint's attention layers beside what random weights give."""
 
+from functools import partial
+from pathlib import Path
+
 import click
 
-from attngeo.bilinear.conventions import Convention
 from attngeo.cli import options
 from attngeo.cli.formats import PICTURES, View, deliver, format_of, require_place
 from attngeo.cli.terminal import bars, mute_hub, say, screen
-from attngeo.errors import ParameterError, needs
+from attngeo.errors import CheckpointError, ParameterError, needs
 
 
 @click.command
-@click.argument("checkpoint", type=options.CHECKPOINT, metavar="PATH_OR_ID")
+@click.argument("checkpoints", type=options.CHECKPOINT, metavar="PATH_OR_ID...", nargs=-1, required=True)
 @options.scoring
 @click.option("--plot", type=options.FILE, help="Also draw the scores, or W_qk of --layer: .svg, .png or .pdf.")
 @click.option("--layer", type=click.IntRange(0), metavar="N", help="This layer alone, of every part.")
@@ -27,14 +29,23 @@ from attngeo.errors import ParameterError, needs
 @click.option(
     "--fold-norm", is_flag=True, help="Multiply by the gains of the layer normalisation before the attention."
 )
-def command(checkpoint, per_head, gamma, convention, asked, output, plot, layer, head, positions, **opening) -> None:
+def command(checkpoints, per_head, gamma, convention, asked, output, plot, layer, head, positions, **opening) -> None:
     """Score the symmetry and directionality of every attention layer of a model, and compare with random weights.
+
+    Of several models, the table has a row each, with medians over layers.
 
     PATH_OR_ID is a folder with config.json and weights, a weight file, or a Hub id (also ID@REVISION). Only the query
     and key weights are read. A star marks a score outside the central 95 % of the scores of random weights of the same
     shape.
     """
     form = format_of(asked, output)
+    if len(checkpoints) > 1:
+        given = {"--per-head": per_head, "--plot": plot, "--layer": layer, "--head": head, "--positions": positions}
+        given |= {f"--{name}": opening[name] for name in ("revision", "subfolder", "adapter")}
+        if of_one := [name for name, value in given.items() if value not in (None, False, "")]:
+            raise ParameterError(f"{of_one[0]} is for one model, and {len(checkpoints)} are named; score one alone.")
+        return _several(checkpoints, gamma, convention, form, output, opening)
+    (checkpoint,) = checkpoints
     if plot is not None and plot.suffix.lower() not in PICTURES:
         raise ParameterError(f"{plot} cannot hold a figure; end its name in one of {', '.join(PICTURES)}.")
     require_place(plot)
@@ -45,6 +56,7 @@ def command(checkpoint, per_head, gamma, convention, asked, output, plot, layer,
             from attngeo.plot.score_figure import matrix_figure, score_figure
     from attngeo.bilinear.summary import cells, summary  # torch comes with it, which no --help waits for
     from attngeo.checkpoints.layers import open_checkpoint
+    from attngeo.checkpoints.rows import notes, title
 
     mute_hub()
     with screen().status(f"Looking for {checkpoint}"):
@@ -55,35 +67,10 @@ def command(checkpoint, per_head, gamma, convention, asked, output, plot, layer,
         if not opened.plans:
             what = f"layer {layer}" + ("" if head is None else f" with a head {head}")
             raise ParameterError(f"{opened.name} has no {what}; numbers begin with 0.")
-    rows, notes = _scored(opened, gamma, per_head or head is not None, convention, positions)
+    rows, missing = _scored(opened, gamma, per_head or head is not None, convention, positions)
     rows = [row for row in rows if head is None or row["head"] == head]
-    if convention != Convention.DEFINITION:
-        notes.append("These scores do not follow the definitions. Compare them only with scores of the same formula.")
-    if opened.fold_norm:
-        scored, inputs = ("W_qk", "queries and keys") if opened.matrix == "qk" else ("W_o W_v^T", "values")
-        notes.append(f"The scores are those of {scored} with the gains of the layer normalisation before {inputs}.")
-        if without := ", ".join(dict.fromkeys(plan.part for plan in opened.plans if not plan.norm)):
-            notes.append(
-                f"No gains are folded into the {without} layers, because no layer normalisation is known there."
-            )
-    if opened.matrix == "ov":
-        notes.append(
-            "The scores are those of the value-output map W_o W_v^T: heads write its rows and read its columns."
-        )
-    if opened.left_out:
-        notes.append(f"Not part of W_qk, and so not part of the scores: {', '.join(opened.left_out)}.")
-    if unread:
-        more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
-        notes.append(f"Not read, although its name is that of a query weight: {unread[0]}{more}.")
-    notes += opened.remarks
-    if opened.taken_for:
-        notes.append(
-            f"The installed package gguf does not know the architecture {opened.model_type}. Its queries and keys were"
-            f" found by the usual names, and its layers are labelled as those of {opened.taken_for}s."
-        )
-    formulas = "" if convention == Convention.DEFINITION else f", formulas of {convention}"
-    title = f"{opened.name} {opened.revision[:12]}".strip() + f": scores of W_qk, gamma = {gamma:g}{formulas}"
-    view = View(title, *cells(rows), [*notes, *summary(rows)])
+    said = [*summary(rows), *missing, *notes(opened, convention, unread, rows if layer is None else ())]
+    view = View(title(opened, gamma, convention), *cells(rows), said)
     if plot is not None or form == "html":
         forms = {}
         for plan in opened.plans if layer is not None else ():
@@ -112,3 +99,17 @@ def _scored(checkpoint, gamma: float, per_head: bool, convention: str, positions
             rows += layer
             progress.update(task, advance=1, what=f"layers, {checkpoint.bytes_read / 1e6:.1f} MB read")
     return rows, missing
+
+
+def _several(checkpoints, gamma: float, convention: str, form: str, output: Path | None, opening: dict) -> None:
+    """A row for each part of each model. A model that cannot be read is an error after the others were written."""
+    from attngeo.checkpoints.layers import open_checkpoint
+    from attngeo.checkpoints.rows import models_table
+
+    mute_hub()
+    with screen().status(f"Scoring {len(checkpoints)} models"):
+        table, unread = models_table(checkpoints, partial(open_checkpoint, **opening), gamma, convention)
+    said = [sentence for sentence in table.sentences() if sentence not in unread]
+    deliver([vars(row) for row in table], View(table.title, *table.cells(), said), form, output)
+    if unread:
+        raise CheckpointError(" ".join(unread))

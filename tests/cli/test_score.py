@@ -93,7 +93,7 @@ def test_files_follow_their_suffix_and_hold_the_same_numbers(attngeo, scored, sa
 
 REFUSED = {  # in the folder of a checkpoint; what the sentence names
     "/nowhere": "'/nowhere'",
-    "": "'PATH_OR_ID'",
+    "": "'PATH_OR_ID...'",
     "''": "no file or folder ''",
     "'.. '": ".. has no config.json",
     ".@@main": ". is a local folder, which has no revision '@main'",
@@ -333,7 +333,7 @@ def test_queries_that_no_layer_has_are_told(table, saved, tmp_path):
     for more, further in {"de": "", "en": " and 1 more"}.items():
         other = {f"text_{more}coder.layer.0.attention.query.weight": torch.ones(32, 32)}
         edit_tensors(folder / "model.safetensors", lambda weights, other=other: weights | other)
-        said = f"that of a query weight: text_decoder.layer.0.attention.query.weight{further}. Median"
+        said = f"that of a query weight: text_decoder.layer.0.attention.query.weight{further}."
         assert said in table(folder)
 
 
@@ -364,6 +364,31 @@ def test_the_direction_of_the_heads_is_in_the_rows_of_layers(attngeo, scored, ta
     assert "of 3 layers by rank." in said and set(rows["positions"]) == {"learned"}
     small_model("gpt2", n_head=1)().save_pretrained(tmp_path)
     assert "c_S" not in table(tmp_path) and "rank" not in table(tmp_path).partition("Random weights")[0]
+
+
+def test_several_models_have_a_line_each_and_the_same_columns_in_files(attngeo, refused, saved, tmp_path):
+    torch.manual_seed(0)
+    small_model("gpt2")().save_pretrained(tmp_path / "gpt")
+    code, out, err = attngeo("score", saved, tmp_path / "gpt")
+    assert (code, err) == (0, "") and "2 models: scores of W_qk, gamma = 2" in out and "medians over layers" in out
+    lines = [line.split() for line in out.splitlines() if "coder" in line]
+    rows = score_table([saved, tmp_path / "gpt"])
+    assert [line[:3] for line in lines] == [[row.model, row.part, row.positions] for row in rows]
+    assert [line[6] for line in lines] == [f"{row.symmetry:.4f}" for row in rows]
+    for name, read in {"m.csv": pd.read_csv, "m.json": pd.read_json}.items():
+        assert attngeo("score", saved, tmp_path / "gpt", "-o", tmp_path / name)[0] == 0
+        pd.testing.assert_frame_equal(
+            read(tmp_path / name).drop(columns="revision"),
+            rows.to_dataframe().drop(columns="revision"),
+            check_dtype=False,
+        )
+    assert attngeo("score", saved, tmp_path / "gpt", "-o", tmp_path / "m.html")[0] == 0
+    assert "<td>gpt</td>" in (tmp_path / "m.html").read_text()
+    code, out, err = attngeo("score", saved, "/nowhere", tmp_path / "gpt")
+    assert code == 2 and err.count("\n") == 1 and "/nowhere" in err and out.count("coder") == 2 and "nowhere" not in out
+    assert "--layer is for one model, and 2 are named" in refused("score", saved, saved, "--layer", "1")
+    assert "--revision is for one model" in refused("score", saved, saved, "--revision", "main")
+    assert "/nowhere" in refused("score", "/nowhere", "/nowhere/else")
 
 
 def test_the_table_fits_a_terminal_of_eighty_columns(attngeo, saved, tmp_path):

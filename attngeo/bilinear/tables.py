@@ -1,0 +1,195 @@
+"""Tables of scores for people: of one model, layer by layer, and of several models, a line for each."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from html import escape
+from importlib import import_module
+from statistics import median
+from typing import Any, ClassVar, SupportsIndex, TypeVar, overload
+
+from attngeo.bilinear.null_laws import laws_of_shape
+from attngeo.bilinear.rows import ScoreRow
+from attngeo.bilinear.scores import SUM
+from attngeo.bilinear.summary import SHOWN, cells, is_dead, outside, summary, without_law
+from attngeo.errors import needs
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """The scores of one part of a model: medians over its layers, beside 95 % of random layers of the same shape.
+
+    Scores are NaN if no layer has any, and the columns about random weights are NaN if these are not known.
+    """
+
+    model: str
+    revision: str
+    part: str
+    positions: str  # type of positional encoding, "" where it is not known
+    n_layers: int
+    d_model: int
+    symmetry: float
+    symmetry_null_low: float
+    symmetry_null_high: float
+    symmetry_outside: int | None  # number of layers outside the interval
+    directionality: float
+    directionality_null_low: float
+    directionality_null_high: float
+    directionality_outside: int | None
+    convention: str
+    gamma: float
+
+
+Row = TypeVar("Row")
+
+
+class Table(list[Row]):
+    """Rows with a title, and with sentences about them. A slice of a table is a table; a notebook shows both."""
+
+    kind: ClassVar[type]
+
+    def __init__(self, rows: Iterable[Row] = (), title: str = "", notes: Sequence[str] = ()) -> None:
+        super().__init__(rows)
+        self.title, self.notes = title, tuple(notes)
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> Row: ...
+    @overload
+    def __getitem__(self, place: slice) -> "Table[Row]": ...
+    def __getitem__(self, place: SupportsIndex | slice) -> "Row | Table[Row]":
+        """A row, or a table of the rows of a slice."""
+        return self.only(super().__getitem__(place)) if isinstance(place, slice) else super().__getitem__(place)
+
+    def only(self, rows: Iterable[Row]) -> "Table[Row]":
+        """A table of these rows, with the same title and notes."""
+        return type(self)(rows, self.title, self.notes)
+
+    def to_dataframe(self) -> Any:
+        """The table as a data frame, which needs pandas."""
+        with needs("", "a data frame"):
+            pandas = import_module("pandas")  # imported by name, because attngeo score works without pandas
+        return pandas.DataFrame([vars(row) for row in self], columns=[column.name for column in fields(self.kind)])
+
+    def cells(self) -> tuple[list[str], list[list[str]]]:
+        """Names of columns and rounded cells, for people."""
+        raise NotImplementedError
+
+    def sentences(self) -> list[str]:
+        """What the numbers say, and what was read."""
+        return list(self.notes)
+
+    def _repr_html_(self) -> str:
+        """The table in a notebook: no colours of its own, so that it can be read on any ground."""
+        names, lines = self.cells()
+        head = "".join(f"<th>{escape(name)}</th>" for name in names)
+        body = "".join(f"<tr>{''.join(map(_html_cell, line))}</tr>" for line in lines)
+        notes = "<br>".join(map(escape, self.sentences()))
+        return (
+            f"<p><b>{escape(self.title)}</b></p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            f'<p style="max-width: 50em">{notes}</p>'
+        )
+
+
+class ScoreTable(Table[ScoreRow]):
+    """Scores of one model, ordered by layer: for each a row of the sum over heads, and one of each head.
+
+    A notebook shows the layers, with the sentences that `attngeo score` prints.
+    """
+
+    kind = ScoreRow
+
+    @property
+    def layers(self) -> "ScoreTable":
+        """The rows of sums over heads."""
+        return ScoreTable([row for row in self if row.head == SUM], self.title, self.notes)
+
+    @property
+    def heads(self) -> "ScoreTable":
+        """The rows of single heads."""
+        return ScoreTable([row for row in self if row.head != SUM], self.title, self.notes)
+
+    def plot(self) -> Any:
+        """The figure of both scores by layer, beside 95 % of random weights. It needs ``attngeo[plot]``.
+
+        A notebook shows it, ``.save(path)`` writes it, and ``.figure`` is that of matplotlib.
+        """
+        with needs("plot", "a figure"):
+            drawing = import_module("attngeo.plot.score_figure")
+        return drawing.score_figure([vars(row) for row in self])
+
+    def cells(self) -> tuple[list[str], list[list[str]]]:
+        """Names of columns and rounded cells of the layers, or of the heads if there are no layers."""
+        return cells([vars(row) for row in self.layers or self]) if self else ([], [])
+
+    def sentences(self) -> list[str]:
+        """Medians, random weights, what is outside their range, and what was read."""
+        return [*(summary([vars(row) for row in self]) if self else ()), *self.notes]
+
+    def __repr__(self) -> str:
+        """The model, how much of it was scored, and the medians."""
+        layers = [row for row in self.layers if not is_dead(vars(row))]
+        medians = ", ".join(f"median {s} {median(getattr(row, s) for row in layers):.4f}" for s in SHOWN if layers)
+        counts = f"{len(self.layers)} layers, {len(self.heads)} heads"
+        return f"<ScoreTable {self[0].model!r}: {counts}{', ' if medians else ''}{medians}>" if self else "<ScoreTable>"
+
+
+class ModelTable(Table[ModelRow]):
+    """Scores of several models, a row for each part of each model. A notebook shows it as a table."""
+
+    kind = ModelRow
+
+    def cells(self) -> tuple[list[str], list[list[str]]]:
+        """Names of columns and rounded cells, for people."""
+        names = ["model", "part", "positions", "size"]
+        names += [name for s in SHOWN for name in (s, f"{s} random", f"{s} out")]
+        lines = []
+        for row in self:
+            numbers = [cell for s in SHOWN for cell in _score_cells(row, s)]
+            lines.append([row.model, row.part, row.positions, f"{row.n_layers} x {row.d_model}", *numbers])
+        return names, lines
+
+    def sentences(self) -> list[str]:
+        """How to read the table, and what could not be read."""
+        read = (
+            "The size is the number of layers times their width, and scores are medians over layers. Beside each score"
+            " stand the interval of 95 % of random layers of the same shape and the number of layers outside it."
+        )
+        return [read, *self.notes]
+
+    def __repr__(self) -> str:
+        """The models and their median symmetry."""
+        return f"<ModelTable: {', '.join(f'{row.model} {row.part} s = {row.symmetry:.4f}' for row in self)}>"
+
+
+def model_rows(rows: Sequence[dict]) -> list[ModelRow]:
+    """The rows of the layers of one model, summed up for each of its parts."""
+    found = []
+    for part in dict.fromkeys(row["part"] for row in rows):
+        layers = [row for row in rows if row["part"] == part and row["head"] == SUM]
+        first, live = layers[0], [row for row in layers if not is_dead(row)]
+        known = bool(live) and not any(map(without_law, live))
+        columns: dict[str, Any] = {}
+        for score in SHOWN:
+            shapes = {(row["d_model"], row["rank"], row["gamma"], row["convention"]) for row in live if known}
+            laws = [laws_of_shape(*shape)[score] for shape in shapes]
+            columns |= {
+                score: median(row[score] for row in live) if live else math.nan,
+                f"{score}_null_low": min((law.mean - law.half_width for law in laws), default=math.nan),
+                f"{score}_null_high": max((law.mean + law.half_width for law in laws), default=math.nan),
+                f"{score}_outside": sum(outside(row, score) for row in live) if known else None,
+            }
+        same = {name: first[name] for name in ("model", "revision", "positions", "d_model", "convention", "gamma")}
+        found.append(ModelRow(**same, part=part, n_layers=len(layers), **columns))
+    return found
+
+
+def _score_cells(row: ModelRow, score: str) -> tuple[str, str, str]:
+    value, low, high, out = (getattr(row, f"{score}{of}") for of in ("", "_null_low", "_null_high", "_outside"))
+    if math.isnan(value):
+        return "zero", "", ""
+    return f"{value:.4f}", "" if out is None else f"{low:.3f} to {high:.3f}", "" if out is None else f"{out}"
+
+
+def _html_cell(cell: str) -> str:
+    text = escape(cell.strip())
+    return f'<td style="text-align: right; white-space: nowrap">{f"<b>{text}</b>" if text.endswith("*") else text}</td>'

@@ -1,0 +1,90 @@
+"""What comparable models score, from the recorded medians of models in ``recorded_models.csv``.
+
+``python -m livingpaper.recorded_models`` writes that file in a checkout.
+"""
+
+import csv
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from attngeo.bilinear.scores import SUM
+from attngeo.bilinear.summary import is_dead
+
+FILE = Path(__file__).with_name("recorded_models.csv")
+FEWEST = 5  # models that make a comparison
+ALIKE = 4  # sizes differ by at most this factor; the size of a model is its number of layers times its squared width
+
+
+class Recorded(NamedTuple):
+    """A part of a model and its median symmetry over layers."""
+
+    model: str
+    part: str
+    modality: str
+    model_type: str
+    positions: str
+    size: int
+    symmetry: float
+
+
+@lru_cache(maxsize=1)
+def recorded_models() -> tuple[Recorded, ...]:
+    """The recorded models."""
+    rows = csv.DictReader(FILE.read_text("utf-8").splitlines())
+    return tuple(
+        Recorded(
+            model=row["model"],
+            part=row["part"],
+            modality=row["modality"],
+            model_type=row["model_type"],
+            positions=row["positions"],
+            size=int(row["n_layers"]) * int(row["d_model"]) ** 2,
+            symmetry=float(row["symmetry"]),
+        )
+        for row in rows
+    )
+
+
+def comparisons(model_type: str, rows: Sequence[dict]) -> list[str]:
+    """The sentences of `comparison` for the encoder and the decoder of a model, from its rows of scores."""
+    lines = []
+    for part in ("encoder", "decoder"):
+        layers = [row for row in rows if row["part"] == part and row["head"] == SUM]
+        if not all(map(is_dead, layers)):
+            first = layers[0]
+            lines.append(comparison(part, first["positions"], model_type, len(layers), first["d_model"]))
+    return lines
+
+
+def comparison(part: str, positions: str, model_type: str, n_layers: int, d_model: int) -> str:
+    """A sentence about the median symmetry of recorded models of the same kind.
+
+    They are encoders or decoders like this one, of the modality of its model_type (language, if that is not recorded),
+    with the same type of positional encoding, if it is known, and with a size within the factor `ALIKE`. If there are
+    fewer than `FEWEST`, first the size and then also the type of positional encoding may be any.
+    """
+    modalities = Counter(other.modality for other in recorded_models() if other.model_type == model_type)
+    modality = modalities.most_common(1)[0][0] if modalities else "text"
+    kind = [other for other in recorded_models() if (other.part, other.modality) == (part, modality)]
+    with_positions = [other for other in kind if positions in ("", other.positions)]
+    size = n_layers * d_model**2
+    of_size = [other for other in with_positions if size / ALIKE <= other.size <= size * ALIKE]
+    encoding = f"with {positions} position{' embedding' if positions == 'learned' else ''}s" if positions else ""
+    models = f"{'language' if modality == 'text' else modality} {part}s"
+    few, either = f"fewer than {FEWEST}", f"{encoding} and " if encoding else ""
+    for chosen, words in (
+        (of_size, f"{either}of about this size"),
+        (with_positions, f"{either}of any size ({few} of about this size are recorded)"),
+        (kind, f"of any size and with any type of positional encoding ({few} {encoding} are recorded)"),
+    ):
+        if len(chosen) >= FEWEST:
+            scores = [other.symmetry for other in chosen]
+            return (
+                f"For comparison, the symmetry of {len(chosen)} {models} {words} is {median(scores):.2f} in the median"
+                f" and lies between {min(scores):.2f} and {max(scores):.2f}."
+            )
+    return f"There is no comparison, because {few} {models} are recorded."
