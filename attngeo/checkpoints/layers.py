@@ -51,6 +51,7 @@ WITHOUT_TABLE = {  # kinds of positions outside the embedding, in words
 WIDTH_OF_A_HEAD = re.compile(
     "head_dim|dim_head|head_size|head_width|d_kv|d_head|kv_channels|key_length|head_ratio|per_layer|q_dim|qk_|kv_heads"
 )
+PARTS = get_args(Part)
 AHEAD = 64 * 2**20  # bytes of this and later layers that are fetched over a network while one is worked on
 READERS = 8  # layers fetched at the same time
 
@@ -199,16 +200,28 @@ class Checkpoint:
         """What this model has in its attention beside ``W_qk``, as its config and the names of its tensors tell."""
         if self.matrix != "qk":
             return []
-        modules = {plan.module for plan in self.plans}
-        kinds = dict.fromkeys(plan.positions.kind for plan in self.plans if plan.positions)
-        if any(f"{m}.rel_pos_h" in self._files for m in modules):  # of images, beside a table
-            kinds["relative-key"] = None
-        said = [f"positions {WITHOUT_TABLE[kind]}" for kind in kinds if kind in WITHOUT_TABLE]
-        extras = {extra for plan in self.plans for extra in plan.beside}
-        if not self.fold_norm and any(plan.norm for plan in self.plans):
-            extras.add("gains")
-        said += [words for extra, words in BESIDE.items() if extra in extras]
-        return list(dict.fromkeys(said))
+        parts: dict[str, set[Part]] = {}  # that have something beside W_qk, by the words for it
+        for plan in self.plans:
+            for words in self._beside(plan):
+                parts.setdefault(words, set()).add(plan.part)
+        in_all = {plan.part for plan in self.plans}
+        order = [*(f"positions {how}" for how in WITHOUT_TABLE.values()), *BESIDE.values()]
+        return [
+            words if parts[words] == in_all else f"{words} ({_and(sorted(parts[words], key=PARTS.index))} layers)"
+            for words in dict.fromkeys(order)
+            if words in parts
+        ]
+
+    def _beside(self, plan: LayerPlan) -> Iterator[str]:
+        """What a layer has beside ``W_qk``, in words."""
+        kinds = {plan.positions.kind} if plan.positions else set()
+        kinds |= {"relative-key"} if f"{plan.module}.rel_pos_h" in self._files else set()  # of images, beside a table
+        yield from (f"positions {WITHOUT_TABLE[kind]}" for kind in kinds if kind in WITHOUT_TABLE)
+        normalised = {each.model_type for each in self.plans if each.norm or "gains" in each.beside}
+        has_gains = plan.model_type in normalised if plan.part == "cross" else plan.norm or "gains" in plan.beside
+        if has_gains and not (self.fold_norm and plan.norm):
+            yield BESIDE["gains"]
+        yield from (BESIDE[word] for word in plan.beside if word != "gains")
 
     @property
     def unread(self) -> list[str]:
@@ -257,6 +270,7 @@ class Checkpoint:
             lines.append(
                 f"Heads were pruned ({', '.join(pruned[:5])}{more}). The remaining heads keep their original numbers."
             )
+        lines += dict.fromkeys(remark for plan in self.plans for remark in plan.remarks)
         made = {self._made[weight]: weight for weight in reversed(weights) if weight in self._made}
         lines += [f"{weight} was computed from its stored parts by {words}." for words, weight in made.items()]
         if self._unfollowed and self.matrix == "qk":
@@ -448,6 +462,11 @@ def open_checkpoint(
     if merged is not None:
         merged.require_use()
     return checkpoint
+
+
+def _and(words: list[str]) -> str:
+    """Words joined as in a sentence."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def _read_as(model_type: str, own_type: str, why: str, is_known: bool) -> str:

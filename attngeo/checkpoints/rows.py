@@ -140,10 +140,11 @@ def formulas(opened: Checkpoint, convention: Convention | str) -> list[str]:
     if opened.fold_norm:
         scored, inputs = ("W_qk", "queries and keys") if opened.matrix == "qk" else ("W_o W_v^T", "values")
         lines.append(f"The scores are those of {scored} with the gains of the layer normalisation before {inputs}.")
-        if without := ", ".join(dict.fromkeys(plan.part for plan in opened.plans if not plan.norm)):
-            lines.append(
-                f"No gains are folded into the {without} layers, because no layer normalisation is known there."
-            )
+        parts = dict.fromkeys(plan.part for plan in opened.plans if not plan.norm)
+        if "cross" in parts:
+            lines.append("No gains are folded into the cross layers, whose queries and keys come from two sequences.")
+        if without := " and ".join(part for part in parts if part != "cross"):
+            lines.append(f"No gains are folded into {without} layers before which no layer normalisation is known.")
     if opened.matrix == "ov":
         lines.append(
             "The scores are those of the value-output map W_o W_v^T: heads write its rows and read its columns."

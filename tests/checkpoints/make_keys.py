@@ -7,6 +7,9 @@ it may concern attention, with the model types that have it and its default ther
 (sweep_keys.py) changes these keys one at a time. ``other`` has the names of all other keys, by the model types that
 have them. A key of more than ten model types, and one that any configuration may have, stands there for all types, so
 that the file stays small.
+
+``beside.json`` beside it then tells what models of each type have in their attention modules, as the names of their
+tensors show it, and which configuration keys decide whether their queries have biases.
 """
 
 import inspect
@@ -18,10 +21,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).parents[1]))
+
+import torch
+from attention_cases import PARTICULAR, READ
+from small_models import small_model
 from transformers import CONFIG_MAPPING, GenerationConfig, PretrainedConfig
+from transformers.initialization import no_init_weights
 
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import Refused
+from attngeo.checkpoints.architectures.locate import locate
+from attngeo.checkpoints.architectures.plans import LayerPlan
 
 KEYS = Path(__file__).parents[2] / "attngeo" / "checkpoints" / "architectures" / "keys.json"
 # keys whose names say that they concern other things than attention, or sizes that the weights must fit
@@ -45,7 +56,12 @@ ATTENTION = re.compile(  # what the names of keys that concern attention have in
     r"|local|global|multi_query|num_groups|gating|scaling|temperature_tuning|floor_scale|multiplier|cross|index"
     r"|prefix_lm|legacy|norm|context|look_|lookahead|streaming|sr_ratios|qv_|architecture|hybrid|ratio$|d_kv|v_head|span"
 )
+BESIDE = KEYS.with_name("beside.json")
 COMMON = 10  # a key of more model types than these is passed over for all types
+BIAS_KEYS = {  # which may decide whether the queries of a model type have biases
+    *("attention_bias", "bias", "enable_bias", "query_bias", "qkv_bias", "qv_bias", "use_attention_bias", "use_bias"),
+    "use_qkv_bias",
+}
 # is_causal and pruned_heads, which any configuration may have and the reader follows; and keys that older versions of
 # transformers, other libraries or the Hub wrote, or that its code sets or reads where no configuration class has them
 OLD = """
@@ -66,8 +82,10 @@ validate_runner_input vq_weight_proj xla_device
 
 
 def main() -> None:
-    """Write the file."""
+    """Write the files."""
     KEYS.write_text(text())
+    BESIDE.write_text(json.dumps({word: {} for word in ("biases", "gains", "keys", "norms", "sinks")}))
+    BESIDE.write_text(text_of_modules())  # found without the help of the file
 
 
 def text() -> str:
@@ -108,6 +126,56 @@ def is_of_attention(key: str) -> bool:
 def plain(value: Any) -> Any:
     """A default as the file holds it: lists and mappings, which depend on other keys, are left out."""
     return value if value is None or isinstance(value, bool | int | float | str) else "..."
+
+
+def text_of_modules() -> str:
+    """What the file of the models' attention modules must hold: a line for each word and part."""
+    seen: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    apart: list[LayerPlan] = []  # of towers that have no model of their own
+    own: set[str] = set()
+    for model_type in sorted(READ & set(CONFIG_MAPPING)):
+        plans = plans_of_small_model(model_type)
+        own |= {model_type} if plans else set()
+        apart += [plan for plan in plans if plan.model_type != model_type]
+        for plan in plans:
+            if plan.model_type == model_type:
+                for word in words_of(plan):
+                    seen[word][plan.part].add(model_type)
+        for key in BIAS_KEYS & set(default_configs().get(model_type, {})):
+            without, with_biases = (plans_of_small_model(model_type, **{key: value}) for value in (False, True))
+            if has_biases(with_biases) and not has_biases(without):
+                seen["keys"][key].add(model_type)
+    for plan in apart:
+        if plan.model_type and plan.model_type not in own:
+            for word in words_of(plan):
+                seen[word][plan.part].add(plan.model_type)
+    ordered = {
+        word: {part: " ".join(sorted(types)) for part, types in sorted(by_part.items())}
+        for word, by_part in sorted(seen.items())
+    }
+    return json.dumps(ordered, indent=1) + "\n"
+
+
+def words_of(plan: LayerPlan) -> set[str]:
+    """What the tensors of an attention module show, by the words of `keys.BESIDE`."""
+    return {word for word in plan.beside if word in ("norms", "biases", "sinks")} | ({"gains"} if plan.norm else set())
+
+
+def has_biases(plans: list[LayerPlan]) -> bool:
+    """Whether some queries have biases."""
+    return any("biases" in plan.beside for plan in plans)
+
+
+def plans_of_small_model(model_type: str, **changes) -> list[LayerPlan]:
+    """The attention layers of a small model that holds no numbers; none where a type has no model, or not with that."""
+    case = next((case for case in PARTICULAR if case.id == model_type), None)
+    try:
+        with no_init_weights(), torch.device("meta"):
+            model = small_model(model_type, **changes)() if changes or not (case and case.build) else case.build()
+    except Exception:  # whatever a value that is not legal raises
+        return []
+    shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
+    return locate(ARCHITECTURES, {**model.config.to_dict(), "model_type": model_type}, shapes)
 
 
 @cache

@@ -43,6 +43,7 @@ from attention_oracle import (
     without_rotation,
 )
 from make_keys import is_of_attention, read_by_getattr, source
+from safetensors.torch import load_file, save_file
 from small_models import inputs_of, model_class, small_config
 from torch import Tensor, nn
 from transformers import CONFIG_MAPPING, PreTrainedModel
@@ -347,6 +348,8 @@ def _compare_with_files(finding: Finding, folder: Path) -> None:
     finding.notes = notes_of(checkpoint)
     if notes_of(live) != finding.notes:
         finding.wrong.append(f"notes in memory differ: {notes_of(live)}")
+    if finding.notes and (partial := left_out_of_part(folder, checkpoint.plans)) != checkpoint.left_out:
+        finding.wrong.append(f"notes of a file of queries and keys alone differ: {partial}")
     labels = [[(p.part, p.layer, p.causal) for p in opened.plans] for opened in (checkpoint, live)]
     if labels[0] != labels[1]:
         finding.wrong.append("labels in memory differ")
@@ -376,6 +379,17 @@ def _compare_with_files(finding: Finding, folder: Path) -> None:
 def notes_of(opened: Any) -> list[str]:
     """All that is said below the table of scores."""
     return [*opened.left_out, *getattr(opened, "remarks", [])]
+
+
+def left_out_of_part(folder: Path, plans: list[LayerPlan]) -> list[str]:
+    """What is left out of ``W_qk`` by the notes on a file that holds the weights of queries and keys alone."""
+    part = folder / "part"
+    part.mkdir()
+    (part / "config.json").write_bytes((folder / "config.json").read_bytes())
+    names = {name for plan in plans for name in (plan.query, plan.key)}
+    tensors = {name: tensor for file in folder.glob("*.safetensors") for name, tensor in load_file(file).items()}
+    save_file({name: tensors[name] for name in names}, part / "model.safetensors")
+    return open_checkpoint(part).left_out
 
 
 def compare(finding: Finding, case: Case, plans: list[LayerPlan], forms: list, calls: dict, cosine: bool) -> None:

@@ -1,13 +1,16 @@
 """Keys of configurations: each is followed, or named where it is set; a sample of the sweep of all of them."""
 
+import json
+
 import make_keys
 import pytest
 import sweep_keys
 from msgspec import structs
+from safetensors.torch import load_file, save_file
 from small_models import inputs_of, small_config, small_model
 
 from attngeo import open_checkpoint, open_model
-from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.checkpoints.architectures import ARCHITECTURES, keys
 from attngeo.checkpoints.architectures.keys import unknown_keys
 from attngeo.checkpoints.architectures.locate import unfollowed
 
@@ -144,3 +147,68 @@ def test_attention_sinks_are_named_where_probabilities_of_tokens_do_not_add_up_t
     assert has_sinks == (model_type == "gpt_oss")
     for opened in (open_checkpoint(tmp_path), open_model(model)):
         assert any("sinks" in words for words in opened.left_out) == has_sinks
+
+
+PARTIAL = ["bart", "bert", "gpt2", "gpt_oss", "llama", "modernbert", "olmo", "olmo2", "opt", "qwen3", "t5", "whisper"]
+
+
+def queries_and_keys_alone(folder):
+    """Leaves no other tensors in a folder's file."""
+    plans = open_checkpoint(folder).plans
+    tensors = load_file(folder / "model.safetensors")
+    names = {name for plan in plans for name in (plan.query, plan.key)}
+    save_file({name: tensors[name] for name in names}, folder / "model.safetensors")
+
+
+@pytest.mark.parametrize("model_type", PARTIAL)
+def test_a_file_of_queries_and_keys_alone_is_told_what_the_whole_file_is_told(model_type, tmp_path, monkeypatch):
+    small_model(model_type)().save_pretrained(tmp_path)
+    whole = open_checkpoint(tmp_path).left_out
+    queries_and_keys_alone(tmp_path)
+    assert open_checkpoint(tmp_path).left_out == whole
+    monkeypatch.setattr(keys, "_of_types", lambda: {word: {} for word in ("biases", "gains", "keys", "norms", "sinks")})
+    tensors_show = {"gains of the layer normalisation before", "biases", "norms of queries and keys"} & set(whole)
+    assert (open_checkpoint(tmp_path).left_out == whole) == (not tensors_show)
+
+
+def test_a_file_without_normalisations_of_an_unknown_model_type_is_said_to_have_none(tmp_path):
+    small_model("llama")().save_pretrained(tmp_path)
+    queries_and_keys_alone(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"model_type": "mobilellm"}))
+    (said,) = open_checkpoint(tmp_path).remarks
+    assert said.startswith("The files contain no layer normalisation")
+
+
+def test_parts_are_named_where_they_differ_and_cross_attention_of_t5_has_no_bias(tmp_path):
+    model = small_model("t5")()
+    model.save_pretrained(tmp_path)
+    biased = {type(module).__name__ for module in model.modules() if hasattr(module, "relative_attention_bias")}
+    in_cross = [block.layer[1].EncDecAttention.has_relative_attention_bias for block in model.decoder.block]
+    assert biased == {"T5Attention"} and not any(in_cross)
+    first, second = open_checkpoint(tmp_path).left_out
+    assert first == "positions by a bias of the logits for each distance (encoder and decoder layers)"
+    assert second == "gains of the layer normalisation before"
+
+
+@pytest.mark.parametrize("model_type, key", [("llama", "attention_bias"), ("vit", "qkv_bias")])
+@pytest.mark.parametrize("stated", [True, False])
+@pytest.mark.parametrize("stored", [True, False])
+def test_biases_that_configuration_and_file_disagree_on_are_told(model_type, key, stated, stored, tmp_path):
+    model = small_model(model_type, **{key: stored})()
+    model.save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {key: stated}))
+    loaded = type(model).from_pretrained(tmp_path)
+    uses = [bias for name, bias in loaded.named_parameters() if name.endswith(("q_proj.bias", "query.bias"))]
+    assert bool(uses) == stated and (stored or not any(bias.any() for bias in uses))
+    said = [remark for remark in open_checkpoint(tmp_path).remarks if "biases" in remark]
+    assert len(said) == (stated != stored) and all(f"{key} is {stated}" in remark for remark in said)
+
+
+@pytest.mark.parametrize("groups, words", [(1, "this one matrix"), (2, "these 2 matrices")])
+def test_layers_that_share_a_matrix_are_counted(groups, words, tmp_path):
+    small_model("albert", num_hidden_layers=6, num_hidden_groups=groups)().save_pretrained(tmp_path)
+    assert open_checkpoint(tmp_path).remarks == [f"The model has 6 layers, which share {words}."]
+    small_model("albert", num_hidden_layers=groups, num_hidden_groups=groups)().save_pretrained(tmp_path)
+    assert open_checkpoint(tmp_path).remarks == []

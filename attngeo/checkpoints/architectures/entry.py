@@ -131,6 +131,7 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
             heads of d / H.
         layers: config key of the number of layers, or of a list of them by stage; "" where not every layer has this
             attention.
+        depth: config key of the number of layers of the model, where several of them use the same module in turn.
         causal: whether a token sees only those before it; None: in decoders.
         decoder_if: config key that, when true, makes this encoder a causal decoder.
         follows_is_causal: whether a decoder attends in both directions where its config says ``is_causal: false``.
@@ -163,6 +164,7 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
     full_every: int = 1
     d_head: str = ""
     layers: str = "num_hidden_layers"
+    depth: str = ""
     causal: bool | None = None
     decoder_if: str = ""
     follows_is_causal: bool = True

@@ -5,6 +5,9 @@ attention, with the model types that have each and its default there, and the na
 The reader follows the keys of attention in the model types that have them: tests/checkpoints/sweep_keys.py changes each
 of them and compares the layers read with the model itself. A key that a model type does not have is unknown there, and
 is named where it is set.
+
+``beside.json``, of the same origin, holds what the models of each type have in their attention modules: it tells so
+where a file holds queries and keys alone. It also holds the keys that decide whether queries have biases.
 """
 
 import json
@@ -32,6 +35,7 @@ BESIDE = {
 # tensors in an attention module, by the names that only such tensors have
 NORMS = re.compile(r"(.*[._])?((q|k|qk|query|key)_?(layer_?)?norms?|(layer_?norm|norm|ln)_?(q|k|qk))(\..*)?")
 BIASES = re.compile(r"(.*[._])?((q|query|qkv|in_proj|pos)_bias(_[uv])?|bias_[uv])")
+NORMALISATIONS = re.compile(r"norm|(^|[._])ln(_|\d|\.|$)", re.IGNORECASE)  # in the names of tensors anywhere in a model
 SINKS = re.compile(r"(.*[._])?(sinks|softmax_offset|attention_sink_bias|bias_k)")
 # keys that, where they are set, put the same into the logits of every model type that has them
 KEYS = {
@@ -63,6 +67,15 @@ def _known() -> tuple[dict[str, dict[str, Any]], dict[str, frozenset[str]]]:
     }
     other = {key: frozenset(types.split()) for types, keys in content["other"].items() for key in keys.split()}
     return defaults, other
+
+
+@cache
+def _of_types() -> dict[str, dict[str, frozenset[str]]]:
+    """Of each word of `BESIDE` the model types by part whose tensors show it; of "keys" those by key of biases."""
+    content = json.loads(Path(__file__).with_name("beside.json").read_text(encoding="utf-8"))
+    return {
+        word: {part: frozenset(types.split()) for part, types in by_part.items()} for word, by_part in content.items()
+    }
 
 
 def default(model_type: str, key: str) -> Any:
@@ -126,6 +139,56 @@ def beside(
     if any(SINKS.fullmatch(name) for name in tensors):
         found.add("sinks")
     return [word for word in BESIDE if word in found]
+
+
+def beside_by_type(values: Mapping[str, Any], model_type: str, part: str, names: Collection[str]) -> list[str]:
+    """What a layer has beside ``W_qk`` by its model type, where files without such tensors cannot tell.
+
+    Args:
+        values: the configuration that speaks of the layer.
+        model_type: of that configuration.
+        part: of the layer.
+        names: of all tensors in the layer.
+    """
+    untold = set() if any(map(NORMALISATIONS.search, names)) else {"gains", "norms", "sinks"}
+    untold |= set() if any(name.endswith("bias") for name in names) else {"biases"}
+    switched_off = {word for key, word in KEYS.items() if values.get(key) is False}
+    switched_off |= {"biases" for key in _bias_keys(model_type) if not _setting(values, model_type, key)}
+    found = [word for word in BESIDE if word in untold and model_type in _of_types()[word].get(part, ())]
+    return [word for word in found if word not in switched_off]
+
+
+def bias_remark(entry: Attention, values: Mapping[str, Any], model_type: str, tensors: Collection[str]) -> str:
+    """That a configuration and the tensors of an attention module disagree on the biases of its queries, or ""."""
+    has_biases = f"{entry.query}.bias" in tensors
+    for key in _bias_keys(model_type):
+        value, place = _setting(values, model_type, key), "" if key in values else " by default"
+        if bool(value) and not has_biases:
+            return (
+                f"{key} is {value}{place} in the configuration, but the files contain no biases of the queries."
+                " transformers replaces missing biases by zeros."
+            )
+        if has_biases and not value:
+            return (
+                f"The files contain biases of the queries, but {key} is {value}{place} in the configuration, so"
+                " transformers does not use these biases."
+            )
+    return ""
+
+
+def norm_remark(model_type: str, names: Collection[str]) -> str:
+    """That neither the model type nor the tensors in a layer tell whether it has a layer normalisation, or ""."""
+    if model_type in _model_types() or any(map(NORMALISATIONS.search, names)):
+        return ""
+    return (
+        f"The files contain no layer normalisation, and attngeo does not know whether {model_type} models have one. If"
+        " they do, its gains are not part of the scores."
+    )
+
+
+def _bias_keys(model_type: str) -> list[str]:
+    """The configuration keys that decide whether the queries of a model type have biases."""
+    return [key for key, types in _of_types()["keys"].items() if model_type in types]
 
 
 def _setting(values: Mapping[str, Any], model_type: str, key: str) -> Any:

@@ -14,7 +14,14 @@ from torch import Size
 
 from attngeo.checkpoints.architectures.entry import NORMS, Entry, Part, Positions, Refused, Tower
 from attngeo.checkpoints.architectures.heads import Module, plan_layer, require_one_width
-from attngeo.checkpoints.architectures.keys import beside, unfollowed_keys, unknown_keys
+from attngeo.checkpoints.architectures.keys import (
+    beside,
+    beside_by_type,
+    bias_remark,
+    norm_remark,
+    unfollowed_keys,
+    unknown_keys,
+)
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.architectures.stacks import (
     Counts,
@@ -54,7 +61,8 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
         part, causal = _label(stack, stacks, shapes)
         if part == "cross":
             modules = [(numbers, module) for numbers, module in modules if _of_one_width(stack, module, shapes)]
-        tensors = _tensors_within([module for _, module in modules], shapes)
+        around = {module: _layer_around(module) for _, module in modules}
+        tensors = _tensors_within([*around, *around.values()], shapes)
         first = sum(plan.part == part for plan in plans)
         config_of = stack.config.of(stack.entry)
         kinds = config_of.values.get("layer_types")
@@ -69,8 +77,17 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
             plan = plan_layer(stack, part, first + place, hides, at, keys, shapes)
             norm = "" if part == "cross" else _norm(stack, module, shapes)  # whose two sides are normalised apart
             plan = replace(plan, positions=positions, norm=norm, norm_offset=stack.entry.norm_offset)
-            extra = beside(stack.entry, config_of.values, config_of.model_type, tensors[module], hides)
-            plan = replace(plan, beside=tuple(extra))
+            of_entry = stack.entry, config_of.values, config_of.model_type
+            extra = beside(*of_entry, tensors[module], hides) + beside_by_type(
+                *of_entry[1:], part, tensors[around[module]]
+            )
+            remarks = (
+                _of_shared_layers(stack, len(modules)),
+                bias_remark(*of_entry, tensors[module]),
+                norm_remark(config_of.model_type, tensors[around[module]]),
+            )
+            plan = replace(plan, beside=tuple(extra), remarks=tuple(filter(None, remarks)))
+            plan = replace(plan, model_type=config_of.model_type)
             if maker != place:
                 plan = replace(plan, keys_of=first + maker, key_norm=_norm(stack, keys, shapes))
             of_stack.append(plan)
@@ -202,17 +219,31 @@ def _norm(stack: Stack, module: str, shapes: Mapping[str, Size]) -> str:
     if entry.norm == "" or (entry.norm_if and stack.config.get(entry.norm_if, bool) is not True):
         return ""
     names = NORMS if entry.norm is None else entry.norm.split("|")
-    parts = module.split(".")
-    numbered = max((place for place, part in enumerate(parts) if part.isdigit()), default=0)
-    around = (".".join(parts[:end]) for end in range(len(parts), numbered, -1))
+    parts, layer = module.split("."), _layer_around(module)
+    around = (".".join(parts[:end]) for end in range(len(parts), len(layer.split(".")) - 1, -1))
     gains = [f"{place}.{name}.{gain}" for place in around for name in names for gain in ("weight", "gamma")]
     return next((gain for gain in gains if gain in shapes), "")
+
+
+def _layer_around(module: str) -> str:
+    """The name of the layer that an attention module is in, up to the last number; "" where it has none."""
+    match = re.match(r"(?:.*\.)?\d+(?=\.|$)", module)
+    return match[0] if match else ""
 
 
 def _of_one_width(stack: Stack, module: str, shapes: Mapping[str, Size]) -> bool:
     """Whether queries and keys are made of vectors of one width: W_qk between two is not square, and has no score."""
     query, key = (shapes.get(stack.entry.tensor(module, name)) for name in (stack.entry.query, stack.entry.key))
     return query is None or key is None or query[-1] == key[-1] or stack.entry.layout.transposed
+
+
+def _of_shared_layers(stack: Stack, modules: int) -> str:
+    """That several layers of the model use each of its modules, as those of ALBERT."""
+    depth = stack.config.get(stack.entry.depth, Layers) if stack.entry.depth else modules
+    if depth is not None and depth <= modules:
+        return ""
+    these = "this one matrix" if modules == 1 else f"these {modules} matrices"
+    return f"The model has {depth or 'several'} layers, which share {these}."
 
 
 def _check_complete(stack: Stack, numbers: list[tuple[int, ...]]) -> None:

@@ -33,6 +33,8 @@ class LayerPlan:
     head_numbers: tuple[int, ...] = ()  # of those that pruning has left, () where all are there
     keys_of: int | None = None  # layer of the same part whose keys this one attends to, None where it makes its own
     key_norm: str = ""  # the normalisation before those keys, "" where it is `norm`
+    model_type: str = ""  # of the configuration that speaks of it
+    remarks: tuple[str, ...] = ()  # what a reader of its scores should know, in whole sentences
 
     @property
     def numbers(self) -> tuple[int, ...]:
