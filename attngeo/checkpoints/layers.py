@@ -6,7 +6,7 @@ Tensors are found by their names, so no model code is run and no model is built.
 import math
 import re
 from collections import deque
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
