@@ -1,4 +1,4 @@
-"""The long description: the readme, its links absolute where CITATION.cff names the address of the code."""
+"""What the package index shows: the readme, its links absolute where CITATION.cff names the address of the code."""
 
 import re
 from pathlib import Path
@@ -26,4 +26,10 @@ class Checkout(editable_wheel):
         super().run()
 
 
-setup(cmdclass={"editable_wheel": Checkout}, long_description=readme, long_description_content_type="text/markdown")
+urls = {"Paper": "https://arxiv.org/abs/2502.10927"} | ({"Source": address[1]} if address else {})
+setup(
+    cmdclass={"editable_wheel": Checkout},
+    long_description=readme,
+    long_description_content_type="text/markdown",
+    project_urls=urls,
+)

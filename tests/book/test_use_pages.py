@@ -1,5 +1,6 @@
 """Every code block of the pages on use is run, with tiny models under the ids that the pages name."""
 
+import ast
 import json
 import os
 import re
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import click
 import hub_server
+import nbformat
+import pandas as pd
 import pytest
 import torch
 import yaml
@@ -24,8 +27,10 @@ from small_models import WIDTH, small_model
 from transformers import AutoModelForCausalLM, BertModel, GPT2LMHeadModel, GPTNeoXForCausalLM
 
 import attngeo
+from attngeo import ModelTable, ScoreTable
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.cli import cli, main
+from attngeo.plot.style import CaptionedFigure
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "book" / "use").glob("*.md"))
@@ -130,6 +135,30 @@ def test_every_block_runs(page, folder, repositories, capsys, monkeypatch):
         names["cluster"].close()
     for name in set(ARCHITECTURES) - set(known):
         del ARCHITECTURES[name]
+
+
+def test_the_quick_start_notebook_runs_and_every_cell_shows_something(folder):
+    notebook = nbformat.read(ROOT / "quickstart.ipynb", 4)
+    nbformat.validate(notebook)
+    install, *cells = (cell for cell in notebook.cells if cell.cell_type == "code")
+    (asked,) = re.findall(r"%pip install .*\"(.*)\"$", install.source)
+    assert 'find_spec("attngeo") is None' in install.source and Requirement(asked).extras == {"plot"}
+    assert not any(cell.outputs or cell.execution_count for cell in (install, *cells))
+    names, shown = {}, []
+    for cell in cells:
+        *lines, last = ast.parse(cell.source).body
+        exec(compile(ast.Module(lines, []), "quickstart", "exec"), names)
+        shown.append(eval(compile(ast.Expression(last.value), "quickstart", "eval"), names))
+    kinds = [ScoreTable, CaptionedFigure, pd.DataFrame, ModelTable, float]
+    assert [type(value) for value in shown] == kinds and len(shown[2]) == 5 and len(shown[3]) == 2
+
+
+def test_every_public_name_is_on_the_page_of_python():
+    page = (ROOT / "book/use/api.md").read_text("utf-8")
+    for name in attngeo.__all__:
+        assert f":: attngeo.{name}\n" in page, name
+    sections = re.split("^## ", page, flags=re.MULTILINE)[1:]
+    assert all("```python" in section for section in sections)
 
 
 def test_what_the_blocks_write_is_what_they_say(folder, capsys):

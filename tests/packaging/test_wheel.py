@@ -75,6 +75,8 @@ def test_links_of_the_long_description_lead_to_the_configured_address(described)
     readme = described.metadata["Description"]
     assert "](https://example.org/we/attngeo/blob/main/book/use/score.md)" in readme
     assert re.findall(r"\]\((?!https?:|#)", readme) == []
+    addresses = {"Paper, https://arxiv.org/abs/2502.10927", "Source, https://example.org/we/attngeo"}
+    assert set(described.metadata.get_all("Project-URL")) == addresses
 
 
 @pytest.fixture(scope="module")
