@@ -10,19 +10,21 @@
 # ---
 
 # %% [markdown]
-# # What does it mean that a query-key matrix is symmetric?
+# # What does it mean for a query-key matrix to be symmetric?
 #
-# When a Transformer reads *the dog met my old cat*, attention decides how much *dog* takes up from *cat*, and how much *cat*
-# takes up from *dog*. If these two decisions are related, the weights of a model reveal something about how the model was
+# When a Transformer reads *the dog met my old cat*, attention decides how much information *dog* receives from *cat*, and how much
+# *cat* receives from *dog*. If these two decisions are related, the weights of a model reveal something about how the model was
 # trained. The authors of the paper that this book checks {cite}`saponati2025` claim that training creates such a relation in
 # encoders.
 #
-# **In each attention head, a single matrix, the query-key matrix $\Wqk$, scores every pair of tokens. This matrix is symmetric
-# if, for any two tokens, the first gives the second exactly the score that the second gives the first.** The *symmetry score* $s$
-# measures how close a matrix is to being symmetric. The score is 1 for a symmetric matrix and close to 0 for a random matrix.
-# {glue:md}`strength:myst` Two things do not follow from a symmetric matrix. The attention *weights* of two tokens can still
-# differ, because the softmax normalises the scores of each token separately. Moreover, a layer can be symmetric although its
-# heads are not, because the score of a layer is usually computed from the sum of its heads.
+# **In each attention head, a single matrix, the query-key matrix $\Wqk$, determines the scores of all pairs of tokens. This matrix is
+# symmetric if, for any two tokens, the first gives the second exactly the score that the second gives the first.** The *symmetry
+# score* $s$ measures how close a matrix is to being symmetric. The score is 1 for a symmetric matrix and close to 0 for a random
+# matrix. {glue:md}`strength:myst` (This label is explained on the [front page](introduction.py#what-we-found).)
+#
+# Even if a matrix is symmetric, two conclusions do not follow. The attention *weights* of two tokens can still differ, because the
+# softmax normalises the scores of each token separately. Moreover, the heads of a layer need not be symmetric, because the score of a
+# layer is usually computed from the sum of its heads.
 
 # %% tags=["parameters", "remove-input"]
 symmetry: float = 1.0  # symmetry score at which the first figure opens; in [-1, 1]
@@ -58,7 +60,8 @@ word_scores(d, seed, symmetry)
 
 # %% [markdown]
 # :::{admonition} How sure is this?
-# - The statements about scores, weights and the symmetry score are mathematical results, and this page contains their proofs.
+# - The statements about scores, weights and the symmetry score are mathematical results. We prove them on this page or in the
+#   [details](bilinear_form_details.py).
 # - The matrices in the two figures are artificial, so that we can show every value of $s$. We measure the symmetry scores of
 #   trained models on [the next page](pretrained_survey.py).
 # - This page describes attention without biases and without rotary position embeddings. Both change the scores of a model,
@@ -80,7 +83,7 @@ word_scores(d, seed, symmetry)
 # this matrix before {cite}`elhage2021,olsson2022,dar2023`.
 #
 # If we exchange the two tokens, we get $x_j\T \Wqk x_i$, which equals $x_i\T \Wqk\T x_j$. So the two scores are equal for all
-# embeddings if and only if $\Wqk\T = \Wqk$, that is, if the matrix is *symmetric*. The two scores are the negative of each other
+# embeddings if and only if $\Wqk\T = \Wqk$, that is, if the matrix is *symmetric*. The two scores are negatives of each other
 # for all embeddings if and only if $\Wqk\T = -\Wqk$. Such a matrix is called *skew-symmetric*.
 #
 # ## The symmetry score is a correlation
@@ -93,25 +96,28 @@ word_scores(d, seed, symmetry)
 # s = \frac{\norm{M_s}^2 - \norm{M_n}^2}{\norm{M}^2} .
 # $$ (eq-symmetry-score)
 #
-# The score is 1 if the skew-symmetric part is zero and −1 if the symmetric part is zero. For a random matrix, both parts have
+# The score is 1 if the skew-symmetric part is zero and −1 if the symmetric part is zero. The formula on the [front
+# page](introduction.py#what-does-symmetric-mean), $s = \sum_{ij} m_{ij} m_{ji} / \sum_{ij} m_{ij}^2$, is equal to this formula, because
+# $\norm{M_s}^2 - \norm{M_n}^2 = \sum_{ij} m_{ij} m_{ji}$ and $\norm{M}^2 = \sum_{ij} m_{ij}^2$. For a random matrix, both parts have
 # about the same size, so $s$ is close to 0. For example, 95 % of random layers as wide as BERT-base have a symmetry score between
 # {glue:text}`random-low` and {glue:text}`random-high`. In the paper, the formula for this score has an additional factor of 2,
 # but the scores printed in the paper do not contain this factor ([why we leave it
 # out](two_scores_details.py#the-printed-factor-of-2-in-the-symmetry-score-is-wrong)).
 #
 # Values between 0 and 1 have a meaning, too. Draw two tokens at random, and write down the score that the first token gives the
-# second and the score that the second token gives the first. Over many such pairs, the correlation between the two scores is $s$.
-# At $s = 0.5$, for example, the score in one order explains a quarter of the variance of the score in the other order.
+# second and the score that the second token gives the first. If you repeat this for many pairs of tokens, the correlation between the
+# two scores is $s$. At $s = 0.5$, for example, the score in one order explains a quarter of the variance of the score in the other
+# order.
 #
 # ````{prf:proposition} What the symmetry score means (ours)
 # :label: prop-meaning-of-s
 #
 # Let $M \ne 0$ be a square matrix with symmetry score $s$.
 #
-# 1. The scores $x\T M y$ and $y\T M x$ are equal for all $x$ and $y$ if and only if $s = 1$. They are the negative of each other
+# 1. The scores $x\T M y$ and $y\T M x$ are equal for all $x$ and $y$ if and only if $s = 1$. They are negatives of each other
 #    for all $x$ and $y$ if and only if $s = -1$.
-# 2. If $x$ and $y$ are independent, with mean zero and the identity as covariance, the correlation of $x\T M y$ and $y\T M x$ is
-#    $s$.
+# 2. If $x$ and $y$ are independent random vectors with mean zero and identity covariance, the correlation between $x\T M y$ and
+#    $y\T M x$ is $s$.
 # ````
 #
 # ````{dropdown} Proof
@@ -120,7 +126,7 @@ word_scores(d, seed, symmetry)
 # $M_n = 0$. Since $\norm{M}^2 = \norm{M_s}^2 + \norm{M_n}^2$, this means $s = 1$. The sum of the two scores is $2\, x\T M_s\, y$,
 # and in the same way it vanishes for all $x$ and $y$ if and only if $s = -1$.
 #
-# *2.* For matrices $A$ and $B$, the covariance of $x\T A y$ and $x\T B y$ is
+# *2.* Let $A$ and $B$ be matrices. The covariance of $x\T A y$ and $x\T B y$ is
 # $\sum_{ijkl} A_{ij} B_{kl}\, \mathbb{E}[x_i x_k]\, \mathbb{E}[y_j y_l] = \sum_{ij} A_{ij} B_{ij} = \tr(A\T B)$. Both scores have
 # mean zero, and $y\T M x = x\T M\T y$. So each score has the variance $\norm{M}^2$, and their covariance is
 # $\tr(M\T M\T) = \tr(M M)$. The quotient $\tr(M M) / \norm{M}^2$ equals $s$, because
@@ -141,7 +147,7 @@ def in_both_orders(w: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 @claim(
     "3.1",
     "(meaning)",
-    "the symmetry score is the correlation between the scores of two random tokens in both orders",
+    "the symmetry score is the correlation between the two scores that a pair of random tokens give each other",
     Verdict.HOLDS,
     remark="The matrices have norm 1, so each score has variance 1 and the correlation is the mean of the product.",
     ours=True,
@@ -164,7 +170,7 @@ def meaning_of_the_symmetry_score(d=32, n_pairs=4000, seed=0):
     yield compare(words, (weights - weights.T).abs().max(), ">", 0.01)
 
 
-show(meaning_of_the_symmetry_score(d=d, seed=seed), unfolded=True)
+show(meaning_of_the_symmetry_score(d=d, seed=seed))
 
 # %% [markdown]
 # ## Equal scores do not give equal attention weights
@@ -172,17 +178,18 @@ show(meaning_of_the_symmetry_score(d=d, seed=seed), unfolded=True)
 # Attention uses the scores only after a softmax, which turns the scores that token $i$ gives all tokens into positive weights
 # that add up to 1. The softmax normalises each row of scores separately. Suppose that *dog* and *cat* give each other the same
 # score, but *dog* gives other words even higher scores. Then *dog* pays little attention to *cat*, whereas *cat* may pay a lot of
-# attention to *dog*. In a decoder the difference is extreme, because no token attends to the tokens after it.
+# attention to *dog*. In a decoder, this difference is extreme, because no token attends to the tokens after it.
 #
-# A symmetric query-key matrix is therefore a statement about scores. Within a row, the softmax keeps the order of the scores, so
-# the highest score still receives the largest weight ({prf:ref}`prop-2-1`, in the [details](bilinear_form_details.py)).
+# A symmetric query-key matrix is therefore a statement about scores. The softmax may break the symmetry between rows, but the order
+# within a row survives: the highest score of a row still receives the largest weight ({prf:ref}`prop-2-1`, in the
+# [details](bilinear_form_details.py)).
 #
-# ## The heads decide, and their sum does not
+# ## A layer can be symmetric although its heads are not
 #
 # A layer has several heads, and each head has its own query-key matrix and its own softmax. The paper studies the sum of these
 # matrices over the heads of a layer ({prf:ref}`rem-s1-5`). However, a model never applies a softmax to this sum. The sum of the
 # heads can be symmetric even if none of the individual heads is symmetric. In {numref}`fig-heads-of-words`, each of
-# {glue:text}`n-heads` heads attends in one direction only and has a symmetry score of {glue:text}`s-of-head`. The sum of the
+# {glue:text}`n-heads` heads attends in only one direction and has a symmetry score of {glue:text}`s-of-head`. The sum of the
 # heads is {glue:text}`outcome-of-sum`, with a symmetry score of {glue:text}`s-of-sum`.
 
 # %% tags=["remove-input"]
@@ -196,18 +203,29 @@ heads_and_their_sum(n_heads)
 #
 # The query-key matrix does not contain the biases of queries and keys, the gains of a layer normalisation before the layer, or a
 # normalisation of queries and keys. All of these change which tokens a model attends to. The most important example is rotary
-# position embeddings (RoPE). ModernBERT, Llama and Mistral, whose scores are reported in the paper, rotate queries and keys by
-# angles that are proportional to the position. In such models, a different matrix applies to each distance between two tokens,
-# and $\Wqk$ is only the matrix for distance 0 ({prf:ref}`prop-rotary`). Such a model can have a symmetric $\Wqk$ although
-# neighbouring tokens give each other different scores.
+# position embeddings (RoPE), which rotate queries and keys by angles that are proportional to the position of the token. If $R_m$
+# denotes the rotation by a distance of $m$ positions, the score that token $i$ gives token $j$ becomes
+#
+# $$
+# \hat\alpha_{ij} = x_i\T\, \Wq R_{j-i} \Wk\T\, x_j .
+# $$ (eq-rotary-score)
+#
+# So a different matrix applies to each distance between two tokens, and $\Wqk$ is only the matrix for distance 0
+# ({prf:ref}`prop-rotary`). Such a model can have a symmetric $\Wqk$ although neighbouring tokens give each other different scores.
+#
+# The paper reports scores of several models with rotary position embeddings. Only one of these models, ModernBERT, is an encoder, and
+# its printed score is not the score of its query-key matrix. According to [a second-hand
+# reading](../notation.md#the-audit) of the authors' code, the code [multiplied the query and key weights of ModernBERT along the wrong
+# dimension](printed_scores_details.py#what-an-incorrect-extraction-does), and we could not download these weights to compute the score
+# ourselves.
 #
 # ## What it means for you
 #
 # - Read a symmetry score as a correlation. A score of 0.5 does not mean that half of the pairs agree.
 # - Do not conclude from a symmetric query-key matrix that two tokens attend to each other equally.
-# - Look at the individual heads as well as at the sum over the heads of a layer. The command `attngeo score bert-base-uncased
-#   --per-head` computes both scores.
-# - If your model uses rotary position embeddings, remember that $\Wqk$ describes its scores only at distance 0.
+# - Score the individual heads of a layer as well as their sum. The command `attngeo score bert-base-uncased --per-head` computes both
+#   kinds of scores.
+# - If your model uses rotary position embeddings, remember that $\Wqk$ determines its scores only at distance 0.
 #
 # The [details](bilinear_form_details.py) contain the architecture, a layer to step through, and the statements of the paper about
 # scores and heads. The [notation page](../notation.md) lists all conventions.

@@ -45,6 +45,7 @@ from attngeo.bilinear.scores import (
 )
 from attngeo.experiments.runs.numbers_in_words import as_score
 from attngeo.plot.typeset import typeset
+from chapters.two_scores import told
 from chapters.two_scores.build_a_matrix import build_a_matrix
 from chapters.two_scores.figures import FORMULAS, one_strong_column, scores_by_factor
 from chapters.two_scores.laws import (
@@ -62,10 +63,12 @@ from chapters.two_scores.laws import (
     threshold,
     uneven_matrices,
 )
+from chapters.two_scores.thresholds import COMPARED, one_column_by_threshold, one_column_scores
 from livingpaper.claims.claim import Verdict, claim, compare, exact, monte_carlo
 from livingpaper.display.page import glue, show, table
 
 BOUND = 1.0  # of |Tr(MM)| over ||M||^2
+LARGER = 3.0  # a threshold at which almost any score of a random layer can occur
 LOST_HALVES = 4.0  # the sums of Eq. S133 over the norms that they are printed for
 
 
@@ -73,6 +76,11 @@ LOST_HALVES = 4.0  # the sums of Eq. S133 over the norms that they are printed f
 def normal_matrices(n: int, draws: int, seed: int) -> Float[Tensor, "draws n n"]:
     """Standard normal entries."""
     return torch.randn(draws, n, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def in_prose(text: str) -> str:
+    """A sentence in one line, with its minus signs."""
+    return typeset(" ".join(text.split()))
 
 
 def parts(m: Float[Tensor, "*draws n n"]) -> tuple[Float[Tensor, "*draws n n"], Float[Tensor, "*draws n n"]]:
@@ -85,6 +93,7 @@ glue("n-positive", first_positive_limit())
 glue("positive-256", 100 * positive_share(256), ".0f")
 glue("gamma", gamma, "g")
 glue("layer-sd", directionality_sd(768, gamma), ".2f")
+glue("random-high", in_prose(told.range_of_random(LARGER)))
 glue("head-sd", head_directionality_sd(768, 64, gamma), ".2f")
 for name, law in laws_of_shape(768, 768, gamma).items():
     for side, end in (("low", law.mean - law.half_width), ("high", law.mean + law.half_width)):
@@ -598,9 +607,30 @@ show(extremes_of_directionality(seed=seed))
 # %% [markdown]
 # ## One strong column, norm by norm
 #
-# If one column of a random matrix grows, the score can become positive ([page
-# 7](directionality.py#why-one-long-column-can-look-like-many-long-rows) has the reason and the check). {numref}`fig-one-strong-column`
-# shows how the three formulas score such a matrix.
+# If one column of a random matrix grows, the score should decrease towards $-1$. Instead, it can become positive
+# ({numref}`fig-one-column-by-threshold`). [Page 7](directionality.py#why-one-long-column-can-look-like-many-long-rows) explains
+# the reason and contains the check.
+
+# %% tags=["remove-input"]
+scores = one_column_scores(n_strong, gamma, seed)
+one_column_by_threshold(scores, n_strong, gamma)
+
+# %% tags=["remove-cell"]
+glue("one-column", in_prose(told.one_column(scores[gamma].mean(1).tolist(), n_strong, gamma)))
+
+# %% [markdown]
+# {glue:md}`one-column:myst` {numref}`tab-first-wrong` shows from which size on the score of a matrix with a giant column is positive.
+
+# %% tags=["remove-input"]
+table(
+    pd.DataFrame({"γ": f"{g:g}", "rows": f"{first_positive_limit(g):,}"} for g in sorted({*COMPARED, 1.5, 2.5, gamma})),
+    name="tab-first-wrong",
+    caption="The number of rows from which a matrix with one giant column has a positive score, by threshold. The numbers follow from"
+    " the limit for large matrices.",
+)
+
+# %% [markdown]
+# {numref}`fig-one-strong-column` shows how the three formulas score a matrix in which one column grows.
 
 # %% tags=["remove-input"]
 frame = scores_by_factor(n_strong, gamma, seed)
@@ -620,7 +650,7 @@ def at_a_factor_of_2(definition: float, released: float, tables: float) -> str:
 
 
 at_two = frame[frame["factor"] == 2].groupby("formula")["directionality d"].mean()
-glue("at-two", typeset(" ".join(at_a_factor_of_2(*(at_two[words] for words in FORMULAS)).split())))
+glue("at-two", in_prose(at_a_factor_of_2(*(at_two[words] for words in FORMULAS))))
 
 # %% [markdown]
 # {glue:md}`at-two:myst`
@@ -674,6 +704,24 @@ def other_formulas(n=768, factor=1000.0, draws=16, seed=0):
 
 show(other_formulas(seed=seed))
 
+# %% tags=["remove-cell"]
+glue("separated", in_prose(told.separated(gamma)))
+glue("at-other-thresholds", in_prose(told.separated_at_other_thresholds()))
+
+# %% [markdown]
+# ## Encoders and decoders by three formulas
+#
+# {glue:md}`separated:myst` {glue:md}`at-other-thresholds:myst` {numref}`tab-separation-by-formula` compares the three formulas.
+
+# %% tags=["remove-input"]
+table(
+    told.separation_table(gamma),
+    name="tab-separation-by-formula",
+    caption=f"Share of the pairs of an encoder family and a decoder family in which the encoder family has the higher directionality"
+    f" score at $\\gamma = {gamma:g}$, with 95 % confidence intervals. If an interval includes 50 %, encoders and decoders do not differ"
+    " significantly.",
+)
+
 # %% [markdown]
 # ## Random matrices
 #
@@ -684,7 +732,8 @@ show(other_formulas(seed=seed))
 #   hundred rows the symmetry score is never far from 0.
 # - The [directionality score](#directionality-of-random-matrices) has the mean 0 and a [large standard
 #   deviation](#the-standard-deviation-of-directionality). With $\gamma$ = {glue:text}`gamma`, this standard deviation is
-#   {glue:text}`layer-sd` for a random layer of width 768 and {glue:text}`head-sd` for one of [its heads](#heads) of width 64.
+#   {glue:text}`layer-sd` for a random layer of width 768 and {glue:text}`head-sd` for one of [its heads](#heads) of width 64. Larger
+#   thresholds increase the standard deviation. {glue:md}`random-high:myst`
 #
 # The paper states that both scores of every layer are zero at initialisation (Section 4.1). For the symmetry score this is true to
 # within about $1/n$. For the directionality score it is true of the mean, but not of a single layer. The following check uses

@@ -35,7 +35,7 @@ attngeo.interactive("word_scores", (stage, data) => {
   const said = attngeo.said();
 
   const found = (s, there, back) => {
-    if (s === 1) return "The matrix is symmetric: every score equals its mirror image. The attention weights do not.";
+    if (s === 1) return "The matrix is symmetric: every score equals its mirror image. The attention weights are not symmetric.";
     if (s === -1) return "The matrix is skew-symmetric: every score is the negative of its mirror image.";
     return there === back ? "A word and itself are one pair, so there is nothing to compare." : `The two scores differ by ${number(Math.abs(there - back))}.`;
   };

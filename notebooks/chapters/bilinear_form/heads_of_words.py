@@ -52,7 +52,7 @@ def heads_and_their_sum(n_heads: int) -> CaptionedFigure:
     others = " The other heads do the same at larger distances." if n_heads > 2 else ""
     caption = f"""An arrow leads from each word to the words that receive a high score from it. Head 1 attends one word back,
     whereas head 2 attends one word ahead. Neither head is symmetric ($s$ = {one} and {other}).{others} The sum over the {n_heads} heads
-    has $s$ = {of_sum}{", because the sum attends ahead as much as back" if n_heads % 2 == 0 else ""}."""
+    has $s$ = {of_sum}{", because half of the heads attend back and half of them attend ahead" if n_heads % 2 == 0 else ""}."""
     alt = f"""Arrows between the six words of a sentence in three panels. In the first they all point back, in the second
     ahead, and in the third, the sum, they point both ways. Symmetry scores {one}, {other} and {of_sum}."""
     return CaptionedFigure(figure, "fig-heads-of-words", " ".join(caption.split()), alt)

@@ -102,11 +102,14 @@ def _still(
     one, other = WORDS[i], WORDS[j]
     there, back = (number(float(scores[at]), 2) for at in ((i, j), (j, i)))
     share, share_back = (f"{float(weights[at]):.0%}" for at in ((i, j), (j, i)))
-    caption = f"""Scores of the words of *the dog met my old cat* for a query-key matrix of random numbers with symmetry
-    score $s$ = {s:g}. The attention weights of *{one}* and *{other}* differ more than those of any other pair of words. The word
-    *{one}* gives *{other}* a score of {there}, and *{other}* gives *{one}* a score of {back}. After the softmax, *{one}*
-    gives *{other}* {share} of its attention weight, and *{other}* gives *{one}* {share_back}. In the cloud, each point
-    shows the scores of a pair of random tokens in both orders. The correlation between these two scores is $s$."""
+    if there == back:
+        given = f"The words *{one}* and *{other}* give each other a score of {there}."
+    else:
+        given = f"The word *{one}* gives *{other}* a score of {there}, and *{other}* gives *{one}* a score of {back}."
+    caption = f"""Scores and attention weights of the words of *the dog met my old cat* for a random query-key matrix with symmetry
+    score $s$ = {s:g}. {given} After the softmax, however, *{one}* gives *{other}* {share} of its attention weight, whereas
+    *{other}* gives *{one}* {share_back}. No other pair of words has attention weights that differ so much. Each point on the right
+    shows the two scores that a pair of random tokens give each other. The correlation between these two scores is $s$."""
     mirrored = "a mirror image of itself at the diagonal" if s == 1 else "not a mirror image of itself at the diagonal"
     alt = f"""Two heat maps of the words of a sentence and a cloud of points. The map of scores is {mirrored}, and the map
     of attention weights is not. The cloud of points has a correlation of about s = {s:g}."""

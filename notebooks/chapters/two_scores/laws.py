@@ -11,7 +11,10 @@ from scipy import stats
 from scipy.stats import chi, halfnorm, norm
 from torch import Tensor
 
+from attngeo.bilinear.null_laws import laws_of_shape
 from attngeo.bilinear.scores import GAMMA
+
+MEDIANS = 4000  # simulated medians over random layers
 
 
 def symmetry_law(n: int):
@@ -100,6 +103,18 @@ def positive_share(n: int, gamma: float = GAMMA) -> float:
     """
     a, variance = rows_behind_one_column(gamma)[1], mean_square(sum_influence, 1, gamma)
     return float(norm.cdf((a * math.sqrt(n) - 1) / math.sqrt(variance)))
+
+
+@cache
+def median_half_width(width: int, rank: int, n_layers: int, gamma: float = GAMMA) -> float:
+    """Half the width of the band around 0 with 95 % of the medians of d over n_layers independent random layers.
+
+    M and its transpose have the same law, so the sign of d is drawn independently of its size.
+    """
+    sizes = laws_of_shape(width, rank, gamma)["directionality"].distances
+    generator, shape = np.random.default_rng(0), (MEDIANS, n_layers)
+    d = generator.choice(sizes, shape) * generator.choice((-1, 1), shape)
+    return float(np.quantile(np.abs(np.median(d, axis=1)), 0.95))
 
 
 def norms_with_strong_column(

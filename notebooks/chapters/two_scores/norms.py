@@ -19,7 +19,7 @@ from attngeo.bilinear.scores import Convention, directionality_of
 from attngeo.checkpoints.layers import open_checkpoint
 from attngeo.errors import AttngeoError
 from attngeo.experiments.survey.families import distinct, of_families, with_kinds
-from attngeo.experiments.survey.measured import named
+from attngeo.experiments.survey.measured import named, read_records
 from attngeo.experiments.survey.models import local_weights
 from attngeo.experiments.survey.record import write_provenance
 from attngeo.files.atomic import atomic_path
@@ -84,9 +84,27 @@ def layer_scores(gamma: float) -> pd.DataFrame:
 
 @cache
 def stacks(gamma: float) -> pd.DataFrame:
-    """Medians over the layers of `layer_scores`, a row per encoder or decoder, with its family and modality."""
-    medians = layer_scores(gamma).drop(columns="layer").groupby(STACK, sort=False).median().reset_index()
+    """Medians over the layers of `layer_scores`, a row per encoder or decoder, with its shape, family and modality.
+
+    Returns:
+        The columns of `layer_scores`, n_layers, rank (of a layer's W_qk), and the columns of `with_kinds`.
+    """
+    layers = layer_scores(gamma).drop(columns="layer").groupby(STACK, sort=False)
+    medians = layers.median().assign(n_layers=layers.size()).join(ranks()).reset_index()
     return with_kinds(medians).query("part != 'cross'").reset_index(drop=True)
+
+
+@cache
+def ranks() -> pd.Series:
+    """The rank of W_qk in the layers of every model and part of the survey."""
+    return named(read_records(data("survey"))).query("head == -1").groupby(STACK)["rank"].first()
+
+
+def longest_over_mean(model: str, side: str) -> float:
+    """The largest norm of the rows or of the columns over their mean norm, median over the layers of a model."""
+    norms = recorded_norms()
+    norms = norms.loc[norms["model"] == model, side]
+    return float((norms.map(np.max) / norms.map(np.mean)).median())
 
 
 def families(gamma: float, modality: str = "") -> pd.DataFrame:

@@ -1,22 +1,29 @@
 """Figures of the page on directionality: the score against its threshold, and one strong column."""
 
+from collections.abc import Sequence
+
+import pandas as pd
 import torch
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from attngeo.bilinear.null_laws import laws_of_shape
 from attngeo.bilinear.scores import Convention, directionality_of
-from attngeo.experiments.runs.numbers_in_words import as_score, joined_by_and
-from attngeo.plot.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
+from attngeo.experiments.runs.numbers_in_words import as_score, number
+from attngeo.plot.style import NEUTRAL, PALETTE, PART_COLOURS, CaptionedFigure, house_style, new_figure
 from chapters.two_scores.norms import STACK, stacks
-from chapters.two_scores.laws import norms_with_strong_column, one_column_limit
+from chapters.two_scores.laws import median_half_width, norms_with_strong_column, one_column_limit
 
 THRESHOLDS = [k / 4 for k in range(17)]  # from 0 to 4
 COMPARED = (1.0, 2.0, 3.0, 4.0)  # thresholds of the curves in grey
-WIDE = 256  # rows of a model that is named: in narrower matrices a few rows decide
-GAP = 0.075  # between two names, in units of d
-BAND = 768  # width of the random layers in grey
+WIDE = 256  # rows of a model that is counted: in narrower matrices a few rows decide
+SHOWN = {"decoder": "GPT-2", "encoder": "BERT base radiology"}  # both have 12 layers of width 768
+NAMES = {"decoder": "GPT-2", "encoder": "BERT"}
+SIDES = {  # column of `stacks`: words, colour (none of encoders or decoders) and line
+    "n_rows_over": ("long rows", PALETTE[5], "-"),
+    "n_columns_over": ("long columns", PALETTE[3], "--"),
+}
+COUNTS = (3, 10, 30, 100, 300)  # ticks
 FACTORS = [2 ** (k / 2) for k in range(19)]  # on one column
 
 
@@ -45,53 +52,60 @@ def which_side(panel: Axes, at: float) -> None:
         panel.text(at, y, words, color=NEUTRAL, fontsize="small", **place)
 
 
+def by_threshold_of(place: tuple[str, str], thresholds: Sequence[float]) -> pd.DataFrame:
+    """The row of a model in `stacks` at each threshold, and ``band``: half the band of random models of its shape."""
+    rows = pd.DataFrame([stacks(g).set_index(STACK).loc[place] for g in thresholds], index=thresholds)
+    rows["band"] = [random_median(row, g) for g, row in rows.iterrows()]
+    return rows
+
+
+def random_median(model: pd.Series, gamma: float) -> float:
+    """Half the band of 95 % of the median scores of random models with the layers of a row of `stacks`."""
+    return median_half_width(int(model["width"]), int(model["rank"]), int(model["n_layers"]), float(gamma))
+
+
 @house_style()
 def by_threshold(gamma: float) -> CaptionedFigure:
-    """d of every recorded model against the threshold: encoders on the left, decoders on the right."""
+    """d of a decoder and of an encoder of the same shape against the threshold, and how many rows and columns count."""
     thresholds = shown_thresholds(gamma)
-    scores = {g: stacks(g).set_index(STACK) for g in thresholds}
-    kinds = scores[gamma]
-    figure, panels = new_figure(9, 4.4, columns=2, sharey=True)
-    half_width = [laws_of_shape(BAND, BAND, g)["directionality"].half_width for g in thresholds]
-    for panel, (part, colour) in zip(panels, list(PART_COLOURS.items())[:2], strict=True):
-        upper = [min(1.0, half) for half in half_width]
-        panel.fill_between(thresholds, [-half for half in upper], upper, color=NEUTRAL, alpha=0.15, linewidth=0)
-        panel.axhline(0, color=NEUTRAL, linewidth=1)
-        panel.axvline(gamma, color=NEUTRAL, linestyle="--", linewidth=1)
-        ends = {}
-        for place in kinds.index[kinds.index.get_level_values("part") == part]:
-            d = [scores[g].loc[place, "directionality"] for g in thresholds]
-            named = kinds.loc[place, "width"] >= WIDE
-            panel.plot(thresholds, d, color=colour, linewidth=1.6 if named else 0.8, alpha=0.9 if named else 0.35)
-            if named:
-                panel.plot(gamma, kinds.loc[place, "directionality"], "o", color=colour, markersize=5)
-                ends[place[0]] = d[-1]
-        for name, height in spread_out(ends, GAP).items():
-            panel.annotate(
-                name,
-                (thresholds[-1], ends[name]),
-                (4.25, height),
-                color=colour,
-                fontsize="x-small",
-                va="center",
-                annotation_clip=False,
-                arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5},
-            )
-        panel.set(title=f"{part}s", xlabel="threshold $\\gamma$, in standard deviations", xlim=(0, 4), ylim=(-1, 1))
-        which_side(panel, 0.03)
-    panels[0].set_ylabel("directionality d, median layer")
-    wide = kinds[kinds["width"] >= WIDE].reset_index()
-    changed = {part: turning(part) for part in ("encoder", "decoder")}
-    counts = joined_by_and([f"{len(changed[part])} of {(wide['part'] == part).sum()} {part}s" for part in changed])
-    caption = f"""The directionality score of trained models against its threshold $\\gamma$, by the paper's definition (median over layers).
-        The weights of a model are the same at every threshold. Lines with a name are models of width {WIDE} or more;
-        the thin lines are narrower models, in which a few rows decide. The dashed line marks $\\gamma = {gamma:g}$, the
-        threshold of this page. The grey band holds 95 % of single random layers of width {BAND}. The sign of $d$ at
-        $\\gamma = 1$ differs from its sign at $\\gamma = 3$ in {counts} of width {WIDE} or more."""
-    alt = f"""Two panels of curves of directionality against the threshold. Many decoders start above zero and end far below
-        it; encoders stay closer to zero. At a threshold of {gamma:g}, GPT-2 has
-        {as_score(kinds.loc[("GPT-2", "decoder"), "directionality"])}."""
+    found = {part: by_threshold_of((model, part), thresholds) for part, model in SHOWN.items()}
+    figure, panels = new_figure(9, 5.4, 2, 2, sharex=True, sharey="row")
+    for (above, below), (part, rows) in zip(panels.T, found.items(), strict=True):
+        above.fill_between(thresholds, -rows["band"], rows["band"], color=NEUTRAL, alpha=0.2, linewidth=0)
+        above.axhline(0, color=NEUTRAL, linewidth=1)
+        above.plot(rows["directionality"], color=PART_COLOURS[part], linewidth=2)
+        above.set(title=f"{NAMES[part]} ({part})", ylim=(-1, 1))
+        which_side(above, 0.03)
+        for column, (words, colour, dashes) in SIDES.items():
+            below.plot(rows[column], dashes, color=colour, linewidth=2, label=words)
+        below.set(yscale="log", xlim=(0, 4), xlabel="threshold $\\gamma$, in standard deviations")
+        for panel in (above, below):
+            panel.axvline(gamma, color=NEUTRAL, linestyle="--", linewidth=1)
+    panels[0, 0].set_ylabel("directionality d")
+    panels[1, 0].set(ylabel="number in a layer", yticks=COUNTS, yticklabels=COUNTS)
+    panels[1, 0].legend(loc="lower left")
+    decoder, encoder = found["decoder"], found["encoder"]
+    said = " ".join(long_sides(decoder.loc[g], g) for g in (1.0, 3.0))
+    others = encoder["directionality"]
+    n_layers, width = (int(decoder[column].iloc[0]) for column in ("n_layers", "width"))
+    caption = f"""The directionality score of GPT-2 and of a BERT model, fine-tuned on radiology reports, at every threshold $\\gamma$, by the paper's
+        definition (top), and the numbers of rows and columns that count as long (bottom). All values are medians over the
+        {n_layers} layers of a model. {said} The scores of BERT lie between {as_score(others.min())} and {as_score(others.max())}.
+        The grey band contains the scores of 95 % of random models, which are also medians over {n_layers} layers of width {width}.
+        At the largest thresholds, most random layers have neither long rows nor long columns, so most random models score 0.
+        The dashed line marks $\\gamma = {gamma:g}$, the threshold of this page."""
+    alt = f"""Two columns of panels, for GPT-2 and BERT. The score of GPT-2 falls from
+        {as_score(decoder["directionality"].max())} to {as_score(decoder["directionality"].min())} as the threshold grows, and
+        its long rows become fewer than its long columns. The score of BERT stays near zero, and its long rows
+        and columns are about equally many."""
     return CaptionedFigure(figure, "fig-directionality-by-threshold", caption, alt)
+
+
+def long_sides(model: pd.Series, gamma: float) -> str:
+    """How many rows and columns of GPT-2 count as long at a threshold, and its score."""
+    rows, columns = (number(model[column], 0) for column in SIDES)
+    return f"""With $\\gamma = {gamma:g}$, GPT-2 has {rows} long rows, {columns} long columns and a score of
+        {as_score(model["directionality"])}."""
 
 
 def turning(part: str, low: float = 1.0, high: float = 3.0, formula: str = "directionality") -> list[str]:
@@ -102,6 +116,19 @@ def turning(part: str, low: float = 1.0, high: float = 3.0, formula: str = "dire
     return chosen.loc[chosen["part"] == part, "model"].tolist()
 
 
+def turning_beyond_chance(part: str, low: float = 1.0, high: float = 3.0) -> list[str]:
+    """Those of `turning` whose scores lie outside the band of random models of their shape at both thresholds."""
+    found = [(g, stacks(g).set_index(STACK)) for g in (low, high)]
+
+    def clear(model: str) -> bool:
+        return all(
+            abs(rows.loc[(model, part), "directionality"]) > random_median(rows.loc[(model, part)], g)
+            for g, rows in found
+        )
+
+    return [model for model in turning(part, low, high) if clear(model)]
+
+
 def one_column_scores(n: int, gamma: float, seed: int, draws: int = 40) -> dict[float, Float[Tensor, "factors draws"]]:
     """d of normal matrices with one column times each of `FACTORS`, by threshold."""
     norms = norms_with_strong_column(n, FACTORS, draws, torch.Generator().manual_seed(seed))
@@ -110,7 +137,9 @@ def one_column_scores(n: int, gamma: float, seed: int, draws: int = 40) -> dict[
 
 
 @house_style()
-def one_strong_column(scores: dict[float, Float[Tensor, "factors draws"]], n: int, gamma: float) -> CaptionedFigure:
+def one_column_by_threshold(
+    scores: dict[float, Float[Tensor, "factors draws"]], n: int, gamma: float
+) -> CaptionedFigure:
     """Mean d against the factor on one column: the page's threshold in black, others in grey."""
     figure, panel = new_figure(6.4, 3.4)
     panel.axhline(0, color=NEUTRAL, linewidth=1)
@@ -127,11 +156,11 @@ def one_strong_column(scores: dict[float, Float[Tensor, "factors draws"]], n: in
     panel.set_xlim(FACTORS[0], FACTORS[-1])
     which_side(panel, 0.03)
     at_end = float(means[gamma][-1])
-    caption = f"""One column of a random matrix with {n} rows is multiplied by a factor, and the directionality score,
-        by the paper's definition, should fall towards $-1$. The black line is the mean at the threshold of this page, $\\gamma =
-        {gamma:g}$, and the grey lines are other thresholds; the shaded area is one standard deviation to either side. At
-        the largest factor, the mean is {as_score(at_end)}, and the limit for large matrices is
-        {as_score(one_column_limit(n, gamma))}."""
+    caption = f"""Mean directionality score, by the paper's definition, of random matrices with {n} rows in which one column is
+        multiplied by a factor. The score should decrease towards $-1$ as the factor grows. The black line shows $\\gamma =
+        {gamma:g}$, the threshold of this page, and the grey lines show other thresholds. The shaded area extends one standard
+        deviation to either side of the mean. At the largest factor, the mean is {as_score(at_end)}, and the limit for large
+        matrices is {as_score(one_column_limit(n, gamma))}."""
     others = ", ".join(f"{as_score(float(mean[-1]))} at {g:g}" for g, mean in means.items())
     alt = f"""Curves of directionality against the factor on one column, for several thresholds. All start near zero. Means
         at the largest factor: {others}."""

@@ -8,18 +8,13 @@ import pandas as pd
 from attngeo.bilinear.null_laws import laws_of_shape
 from attngeo.experiments.runs.numbers_in_words import as_percent, as_score, joined_by_and
 from attngeo.experiments.survey.families import GROUPS, auc, score_interval
-from chapters.two_scores.thresholds import BAND, FACTORS, THRESHOLDS
-from chapters.two_scores.norms import FORMULAS, families, stacks
+from chapters.two_scores.thresholds import FACTORS, THRESHOLDS, random_median
+from chapters.two_scores.norms import FORMULAS, STACK, families, stacks
 from chapters.two_scores.laws import first_positive_limit
 
 NARROW, BROAD = 768, 4096  # rows of W_qk in BERT base and GPT-2, and in Llama 3 8B
 ANY = 0.95  # half the width of a range that is nearly the whole of [-1, 1]
 WAYS = {"decoders": -1, "encoders": 1}
-
-
-def score_of(model: str, part: str, gamma: float, formula: str = "directionality") -> float:
-    """Directionality of a recorded model, median over its layers."""
-    return float(stacks(gamma).set_index(["model", "part"]).loc[(model, part), formula])
 
 
 def read_as(d: float) -> str:
@@ -28,18 +23,24 @@ def read_as(d: float) -> str:
 
 
 def at_the_threshold(gamma: float) -> str:
-    """What the score says of GPT-2 at the threshold of the page."""
-    d = score_of("GPT-2", "decoder", gamma)
-    return f"""At the threshold of this page, $\\gamma = {gamma:g}$, the score of GPT-2 is {as_score(d)}, which the paper would
-        interpret to mean that {read_as(d)}."""
+    """What the score says of GPT-2 at the threshold of the page, beside random models of its shape."""
+    model = stacks(gamma).set_index(STACK).loc[("GPT-2", "decoder")]
+    d, half = model["directionality"], random_median(model, gamma)
+    begin = f"""At the threshold of this page, $\\gamma = {gamma:g}$, GPT-2 scores {as_score(d)}, which the paper would interpret
+        to mean that {read_as(d)}."""
+    if half == 0:
+        return f"{begin} At this threshold, almost all random models of the same shape score 0."
+    side = "outside" if abs(d) > half else "inside"
+    return f"""{begin} This score lies {side} the range of random models, because 95 % of these models score between {as_score(-half)}
+        and {as_score(half)}."""
 
 
-def range_of_random(gamma: float, width: int = BAND) -> str:
+def range_of_random(gamma: float, width: int = NARROW) -> str:
     """The range of d that 95 % of random layers have."""
     half = min(1.0, laws_of_shape(width, width, gamma)["directionality"].half_width)
     if half > ANY:
-        return f"""At $\\gamma = {gamma:g}$, almost any score between $-1$ and 1 can occur in random layers of width {width},
-            because very few rows and columns of a random layer exceed the threshold."""
+        return f"""At $\\gamma = {gamma:g}$, almost any score between $-1$ and 1 can occur in a random layer of width {width},
+            because very few rows and columns of such a layer exceed the threshold."""
     return f"""At $\\gamma = {gamma:g}$, 95 % of random layers of width {width} have scores between {as_score(-half)} and
         {as_score(half)}."""
 
@@ -52,8 +53,8 @@ def one_column(means: Sequence[float], n: int, gamma: float) -> str:
     if not above:
         return f"{begin} is negative for every factor that we tried, as it should be."
     if len(above) == len(grown):
-        return f"""{begin} is positive for every factor above 1 that we tried. When the column is {FACTORS[-1]:g} times as long
-            as before, the mean score is {as_score(means[-1])}."""
+        return f"""{begin} is positive for every factor above 1 that we tried. When the column is multiplied by {FACTORS[-1]:g}, the
+            mean score is {as_score(means[-1])}."""
     if above == [factor for factor, _ in grown if above[0] <= factor <= above[-1]] and above[-1] < FACTORS[-1]:
         return f"""{begin} is positive if the column is multiplied by a factor between {above[0]:.2g} and {above[-1]:.2g}. For
             larger factors, the mean score is negative, as it should be."""
@@ -63,13 +64,14 @@ def one_column(means: Sequence[float], n: int, gamma: float) -> str:
 def from_which_size(gamma: float) -> str:
     """From how many rows on a column that outgrows all others gives a positive score, beside known models."""
     first = first_positive_limit(gamma)
-    begin = f"If one column outgrows all others, the score tends to a positive value in matrices with at least {first:,} rows"
+    begin = f"""With $\\gamma = {gamma:g}$, a giant column yields a positive score, which is the wrong sign, in matrices with
+        {first:,} rows or more"""
     if first <= NARROW:
-        return f"{begin}. BERT base and GPT-2 have {NARROW} rows, so their scores can have the wrong sign."
+        return f"{begin}. The matrices of BERT base and GPT-2 have {NARROW} rows."
     if first <= BROAD:
-        return f"""{begin}. BERT base and GPT-2 have {NARROW} rows, so the scores of these models have the right sign for such a
-            column. Llama 3 8B has {BROAD:,} rows, so the scores of this model can have the wrong sign."""
-    return f"{begin}, which is far more than the {BROAD:,} rows of Llama 3 8B."
+        return f"""{begin}. The matrices of Llama 3 8B, which have {BROAD:,} rows, are large enough for the wrong sign. The matrices of
+            BERT base and GPT-2, which have {NARROW} rows, are too small."""
+    return f"{begin}. The matrices of Llama 3 8B are much smaller, with {BROAD:,} rows."
 
 
 class Share(NamedTuple):
@@ -111,9 +113,10 @@ def separation_table(gamma: float) -> pd.DataFrame:
 def separated(gamma: float) -> str:
     """Whether encoders and decoders differ by the paper's definition on the weights that we read."""
     found = share(gamma)
-    begin = f"In the models whose weights we read, by the paper's definition with $\\gamma = {gamma:g}$,"
-    counted = f"""The encoder has the higher score in {as_percent(found.value)} of the pairs of an encoder family and a decoder
-        family (95 % confidence interval: {as_percent(found.low)} to {as_percent(found.high)})."""
+    begin = f"""In the models whose weights we downloaded and scored ourselves, by the paper's definition with
+        $\\gamma = {gamma:g}$,"""
+    counted = f"""The encoder family has the higher score in {as_percent(found.value)} of all pairs of an encoder family and a
+        decoder family (95 % confidence interval: {as_percent(found.low)} to {as_percent(found.high)})."""
     if found.side > 0:
         return f"{begin} encoders have higher scores than decoders, as the paper states. {counted}"
     if found.side < 0:
@@ -126,13 +129,12 @@ def separated_at_other_thresholds() -> str:
     """At which of the thresholds from 0 to 4 the groups differ by the paper's definition, and in which direction."""
     sides = {g: share(g).side for g in THRESHOLDS}
     found = {words: [f"{g:g}" for g, side in sides.items() if side == way] for words, way in WAYS.items()}
-    tried = f"We tried {len(sides)} thresholds from 0 to 4."
+    tried = f"We compared encoders with decoders at {len(sides)} thresholds from 0 to 4."
     if not any(found.values()):
-        return f"{tried} The groups do not differ significantly at any of these thresholds."
-    parts = [
-        f"{who} have significantly higher scores at {f'γ = {joined_by_and(at)}' if at else 'no threshold'}"
-        for who, at in found.items()
-    ]
-    first, second = parts
-    return f"""{tried} {first[0].upper()}{first[1:]}, and {second}. With so many thresholds, a few significant differences are expected by
-        chance."""
+        return f"{tried} The two groups do not differ significantly at any of these thresholds."
+    first, second = (
+        f"{who} have significantly higher scores than {whom} at {f'γ = {joined_by_and(at)}' if at else 'no threshold'}"
+        for (who, at), whom in zip(found.items(), reversed(found), strict=True)
+    )
+    return f"""{tried} By the paper's definition, {first}, and {second}. With so many thresholds, a few significant differences are
+        expected by chance."""

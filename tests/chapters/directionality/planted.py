@@ -9,5 +9,7 @@ PLANTED = [
     (SIGN, "positive_share", lambda n, gamma: norm.cdf((0.10723 * n**0.5 - 1) / 0.498)),
     (THRESHOLD, "stacks", lambda right, gamma: right(2.0)),
     (THRESHOLD, "turning", lambda right, part, low, high, formula: right(part, low, low, formula)),
+    (THRESHOLD, "random_median", lambda right, model, gamma: 2 * right(model, gamma)),
+    (THRESHOLD, "turning_beyond_chance", lambda part, low, high: []),
     (THRESHOLD, "layer_scores", lambda right, gamma: right(gamma + 0.1)),
 ]

@@ -3,10 +3,11 @@
 import pytest
 import torch
 from chapters.two_scores import thresholds, told
-from chapters.two_scores.laws import norms_of_one_column, norms_with_strong_column
+from chapters.two_scores.laws import median_half_width, norms_of_one_column, norms_with_strong_column
 from chapters.two_scores.norms import stacks
 from notebook_code import notebook
 
+from attngeo.bilinear.random_matrices import sample_dense
 from attngeo.bilinear.scores import score
 
 
@@ -30,6 +31,25 @@ def test_the_recorded_norms_give_the_scores_of_their_matrix():
     at_two = stacks(2.0).set_index(["model", "part"])
     assert at_two.loc[("GPT-2", "decoder"), "directionality"] == pytest.approx(-0.10, abs=0.01)
     assert float(score(torch.diag(torch.tensor([1.0, 2.0]))).directionality) == 0
+
+
+def test_the_band_of_random_models_is_that_of_medians_of_sampled_layers():
+    d = sample_dense(128, 12 * 300, seed=1).directionality.view(300, 12)
+    medians = d.quantile(0.5, dim=1).abs()  # of an even number, the mean of both middle values
+    assert median_half_width(128, 128, 12, 2.0) == pytest.approx(medians.quantile(0.95).item(), rel=0.2)
+    assert median_half_width(128, 128, 1, 2.0) > 2 * median_half_width(128, 128, 12, 2.0)
+
+
+def test_the_models_whose_sign_is_no_chance_are_those_outside_the_band():
+    assert set(thresholds.turning_beyond_chance("decoder")) == {"GPT-2", "GPT-Neo 125M", "SmolLM2-135M-Instruct"}
+    assert not thresholds.turning_beyond_chance("encoder") and thresholds.turning("encoder")
+
+
+@pytest.mark.parametrize(("d", "words"), [(-0.1, "outside the range"), (0.01, "inside the range")])
+def test_a_score_is_set_beside_random_models(monkeypatch, d, words):
+    monkeypatch.setattr(told, "stacks", lambda gamma: stacks(gamma).assign(directionality=d))
+    assert words in " ".join(told.at_the_threshold(2.0).split())
+    assert "almost all random models" in " ".join(told.at_the_threshold(4.0).split())
 
 
 def test_labels_are_a_gap_apart_and_keep_their_order():
@@ -63,6 +83,6 @@ def test_a_range_that_fills_the_scale_is_named():
     assert "almost any score" in told.range_of_random(4.0) and "between −" in told.range_of_random(1.0)
 
 
-@pytest.mark.parametrize(("gamma", "words"), [(1.0, "wrong sign"), (3.0, "Llama 3 8B has"), (4.0, "far more")])
+@pytest.mark.parametrize(("gamma", "words"), [(1.0, "GPT-2 have 768"), (3.0, "8B, which have"), (4.0, "much smaller")])
 def test_the_size_from_which_the_sign_is_wrong_is_set_beside_known_models(gamma, words):
     assert words in " ".join(told.from_which_size(gamma).split())
