@@ -22,7 +22,6 @@ from attngeo.errors import ParameterError
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.scores import Convention, symmetry_score
 from livingpaper.claims.claim import Verdict, claim, exact
-from attngeo.experiments.runs.arms import circumstances
 from attngeo.experiments.runs.numbers_in_words import joined_by_and
 from attngeo.experiments.training import bert
 from attngeo.choices import SYMMETRY, Constraint, Initialisation
@@ -240,7 +239,8 @@ table(
 # %% tags=["remove-cell"]
 assert all(free.config | {"seed": arm.config["seed"]} == arm.config for arm in planned.values())  # "the same settings"
 for pair in recorded:  # of which *Does symmetry matter?* says that both ran in the same circumstances
-    assert len(circumstances(pair.first)) == 1 and circumstances(pair.first).equals(circumstances(pair.second))
+    assert len(constraints.circumstances(pair.first)) == 1
+    assert constraints.circumstances(pair.first).equals(constraints.circumstances(pair.second))
 NAMED = {"precision": "the numerical precision", "processor": "the processor", "commit": "the version of the code"}
 differing = [words for column, words in NAMED.items() if same_settings[column].nunique() > 1]
 assert differing

@@ -20,16 +20,10 @@ gamma: float = 2.0  # threshold of directionality in standard deviations of the 
 # %% tags=["remove-cell"]
 from attngeo.bilinear.null_laws import LEVEL
 from attngeo.experiments.survey import families as by_family
-from attngeo.experiments.survey.families import (
-    FEW_BITS,
-    TEXT_ALONE,
-    WITHOUT_FEW_BITS,
-    beaten,
-    choices,
-    compared,
-    of_families,
-)
+from attngeo.experiments.survey.families import compared, of_families
+from chapters.pretrained_survey.choices import FEW_BITS, TEXT_ALONE, WITHOUT_FEW_BITS, beaten, choices
 from attngeo.experiments.survey.measured import layer_medians, measured
+from chapters.pretrained_survey import choices as by_choice
 from chapters.pretrained_survey import figures
 from chapters.pretrained_survey.measures import (
     all_separations,
@@ -245,10 +239,10 @@ for part, kind in by_family.GROUPS.items():
     columns = banded.loc[banded["attention"] == kind, "columns"]
     glue(f"{part}s-columns", f"{columns.sum()} of {len(columns)}")
 area = areas.set_index(["models", "score"])["auc"]
-told = by_family.compared_by_choice(recorded.stacks)
-everything, text, masked = (told[choice] for choice in (by_family.ALL, TEXT_ALONE, by_family.OBJECTIVES))
+told = by_choice.compared_by_choice(recorded.stacks)
+everything, text, masked = (told[choice] for choice in (by_choice.ALL, TEXT_ALONE, by_choice.OBJECTIVES))
 assert everything["s"].side == masked["s"].side == 1 and everything["d"].side == text["s"].side == 0
-others = by_family.other_answers(recorded.stacks)
+others = by_choice.other_answers(recorded.stacks)
 assert len(others) == 2
 for name, value in {
     "pairs-d": f"{area['language', 'd']:.0%}",
@@ -467,7 +461,7 @@ show(figure_s1_formula())
 
 # %% tags=["remove-input"]
 table(
-    by_family.choices_table(recorded.stacks),
+    by_choice.choices_table(recorded.stacks),
     name="tab-survey-choices",
     caption="AUC over families, with its 95 % confidence interval (Newcombe) and the p-value of a test that exchanges encoders and"
     " decoders. The directionality d follows Def. 3.2 of the paper unless another formula is named.",

@@ -8,7 +8,7 @@ import pandas as pd
 import seaborn as sns
 
 from attngeo.errors import ParameterError
-from attngeo.experiments.runs.arms import LOSS, PARTS, Arm, Contrast, Measure, circumstances, contrasts
+from attngeo.experiments.runs.arms import LOSS, PARTS, Arm, Contrast, Measure, contrasts
 from attngeo.experiments.runs.estimates import HELPS, HURTS, NO_DIFFERENCE, TOO_FEW, Estimate, outcome
 from attngeo.experiments.runs.experiments import recorded_runs
 from attngeo.experiments.runs.numbers_in_words import as_nats, as_score, joined_by_and, number, with_interval
@@ -174,6 +174,23 @@ def ends(pairs: Sequence[Contrast], step: int) -> pd.DataFrame:
                 "s of a head": as_score(arm.mean(heads_at(step))),
             } | {name: with_interval(value, as_nats) if value else "–" for name, value in compared.items()}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("model")
+
+
+def circumstances(arm: Arm) -> pd.DataFrame:
+    """What the settings of a run do not fix: the precision that was used, the processor, and the commit of the code.
+
+    Returns:
+        Columns precision, processor and commit, a row for each combination that occurs in the arm, once.
+    """
+    rows = [
+        {
+            "precision": run.about["precision"],
+            "processor": run.about["hardware"]["cpu"],
+            "commit": run.about["versions"]["commit"],
+        }
+        for run in arm.runs
+    ]
+    return pd.DataFrame(rows).drop_duplicates(ignore_index=True)
 
 
 def seeds_and_circumstances(arms: Mapping[str, Arm]) -> pd.DataFrame:

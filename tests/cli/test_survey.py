@@ -1,7 +1,5 @@
-import io
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -104,9 +102,6 @@ def test_rounded_weights_are_asked_for_and_quiet_says_nothing(weights, tmp_path,
     for expected in (f"{tmp_path / 'm0'}\n", ""):
         code, out, _ = attngeo("survey", weights / "m0", "-o", tmp_path, "--quantise", "--resume")
         assert (code, out) == (0, expected) and (tmp_path / "m0" / "quantised.csv").is_file()
-    assert attngeo("survey", weights / "m0", "-o", tmp_path, "-q")[0] == 0
-    assert (tmp_path / "m0" / "quantised.csv").is_file()  # of the same weights
-    assert attngeo("survey", weights / "m0", "-o", tmp_path, "--quantise", "--resume")[:2] == (0, "")
 
 
 def test_workers_give_the_same_records_as_one_process(weights, tmp_path, attngeo):
@@ -170,22 +165,11 @@ def test_the_list_reads_nothing(attngeo, monkeypatch):
 
 def test_bad_input_is_one_sentence(refused, tmp_path, monkeypatch):
     monkeypatch.delenv("ATTNGEO_WEIGHTS", raising=False)
-    (tmp_path / "ids.txt").write_text("# none\n")
     for arguments, named in (
         (["--group", "nothing"], "no group 'nothing'"),
         (["--list", "nothing"], "no model 'nothing'"),
         ([], "ATTNGEO_WEIGHTS is not set"),
-        (["--from", tmp_path / "ids.txt"], "ids.txt names no model"),
     ):
         assert named in refused("survey", *arguments)
     monkeypatch.setenv("ATTNGEO_WEIGHTS", str(tmp_path))
     assert "holds no checkpoint" in refused("survey")
-
-
-def test_models_come_from_a_file_or_from_stdin(weights, tmp_path, attngeo, monkeypatch):
-    names = f"# two models\n{weights / 'm0'}\n\n{weights / 'm1'}  # the second\n"
-    (tmp_path / "ids.txt").write_text(names)
-    assert attngeo("survey", "--from", tmp_path / "ids.txt", "-o", tmp_path / "a")[0] == 0
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(names.encode())))
-    assert attngeo("survey", weights / "m2", "--from", "-", "-o", tmp_path / "b")[0] == 0
-    assert set(recorded(tmp_path / "a")) == {"m0", "m1"} and set(recorded(tmp_path / "b")) == {"m0", "m1", "m2"}

@@ -6,7 +6,7 @@ import pytest
 from made_runs import made_arm, made_run
 from scipy import stats
 
-from attngeo.experiments.runs.arms import Arm, Contrast, arms, circumstances, contrasts, distinct_labels, matched, text
+from attngeo.experiments.runs.arms import Contrast, arms, contrasts, distinct_labels, matched, text
 from attngeo.experiments.runs.estimates import difference_of_means, over_seeds
 from attngeo.experiments.runs.record import RunError
 
@@ -109,15 +109,3 @@ def test_labels_say_what_tells_runs_of_one_text_apart():
         "Wikipedia, characters, learning rate 0.0001",
         "Jigsaw, characters",
     ]
-
-
-def test_what_the_settings_of_an_arm_do_not_fix_is_told_once_for_each_combination():
-    def made_with(run, precision, commit):
-        return replace(run, about=run.about | {"precision": precision, "versions": {"commit": commit}})
-
-    same = Arm(tuple(made_with(run, "fp32", "abc") for run in ENCODERS))
-    mixed = Arm((*(made_with(run, "fp32", "abc") for run in ENCODERS[:2]), made_with(ENCODERS[2], "bf16", "abc")))
-    assert circumstances(same).to_dict("records") == [
-        {"precision": "fp32", "processor": "a processor", "commit": "abc"}
-    ]
-    assert list(circumstances(mixed)["precision"]) == ["fp32", "bf16"]

@@ -1,15 +1,13 @@
-"""Runs of an experiment: made once, taken up where they were cut off, by several processes of which one is killed."""
+"""Runs of an experiment: made once, taken up where they were cut off, or left to another process."""
 
 import json
-import os
-import signal
 
 import pytest
 from filelock import FileLock
 from small_runs import assert_same_curve, small_settings, write_plan
 
 from attngeo.experiments.runs.experiments import ExperimentError, State, read_experiment
-from attngeo.experiments.runs.record import read_about, read_run
+from attngeo.experiments.runs.record import read_about
 from attngeo.experiments.training import experiments
 from attngeo.experiments.training.experiments import Attempt, make_run, make_runs
 from attngeo.experiments.training.recorder import TrainingStopped
@@ -52,30 +50,6 @@ def test_what_was_cut_off_ends_as_if_it_had_not_been(text, unbroken, tmp_path, c
     assert make_run(experiment.folder, "random-0", cut) is Attempt.MADE
     assert heard[10] == (6 if checkpoints else 0)
     assert_same_curve(unbroken, experiment.folder / "random-0")
-
-
-def killed_once(folder, name):
-    """Make a run, and be killed at the ninth step of the first one, where no process has been before."""
-
-    def kill(row):
-        if (name, row["step"]) == ("random-0", 9) and not (folder / "killed").exists():
-            (folder / "killed").touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    return make_run(folder, name, kill)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_a_worker_that_is_killed_loses_nothing(text, unbroken, tmp_path, monkeypatch):
-    """Killed after a checkpoint; the run goes on from it in a process anew, and the other run is made."""
-    pytest.importorskip("distributed")
-    experiment = planned(tmp_path / "e", text)
-    monkeypatch.setattr(experiments, "make_run", killed_once)
-    found = {run.name: outcome for run, outcome in make_runs(experiment, experiment.runs, workers=1)}
-    assert found == {"random-0": Attempt.MADE, "symmetric-0": Attempt.MADE}
-    assert (experiment.folder / "killed").exists()
-    assert_same_curve(unbroken, experiment.folder / "random-0")
-    assert read_run(experiment.folder / "symmetric-0").first("symmetry") == pytest.approx(1, abs=1e-6)
 
 
 def test_an_interrupt_of_one_run_leaves_the_runs_after_it(text, tmp_path, monkeypatch):

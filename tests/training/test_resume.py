@@ -1,17 +1,16 @@
 import shutil
 import signal
-import time
 
 import pytest
 import torch
-from safetensors.torch import load_file
 from small_runs import assert_same_curve, small_config
+from torch._inductor.exc import InductorError, TritonMissing
 
 from attngeo.errors import ParameterError
-from attngeo.experiments.runs.record import FINISHED, RunError, read_run
-from attngeo.experiments.training.recorder import Recorder, TrainingStopped
-from attngeo.experiments.training.run_folder import last_checkpoint, saved_config
-from attngeo.experiments.training.train import RecordedTrainer, enough_memory, train
+from attngeo.experiments.runs.record import RunError, read_run
+from attngeo.experiments.training.recorder import TrainingStopped
+from attngeo.experiments.training.run_folder import saved_config
+from attngeo.experiments.training.train import RecordedTrainer, named_causes, train
 
 
 class Killed(BaseException):
@@ -58,43 +57,6 @@ def test_an_interrupt_finishes_the_step_and_leaves_a_checkpoint(text, unbroken, 
     assert_same_curve(unbroken, train(small_config(text), tmp_path / "run", resume=True))
 
 
-def test_a_second_interrupt_ends_at_once(text, tmp_path, monkeypatch):
-    monkeypatch.setattr("attngeo.experiments.training.recorder.SAME_SIGNAL_SECONDS", 0.0)
-    reached = []
-
-    def listen(row):
-        if row["step"] == 7:
-            signal.raise_signal(signal.SIGINT)
-            time.sleep(0.01)
-            signal.raise_signal(signal.SIGINT)
-            reached.append("the end of the step")
-
-    with pytest.raises(KeyboardInterrupt):
-        train(small_config(text), tmp_path / "run", listen=listen)
-    assert not reached
-
-
-def test_a_run_is_finished_once_its_model_is_written(text, unbroken, tmp_path, monkeypatch):
-    """Killed after its last step, while the model is written."""
-
-    def dies(recorder, status):
-        if status == FINISHED:
-            (tmp_path / "run" / "model" / "model.safetensors").write_bytes(b"half")
-            raise Killed
-        write(recorder, status)
-
-    write = Recorder.write
-    monkeypatch.setattr(Recorder, "write", dies)
-    with pytest.raises(Killed):
-        train(small_config(text), tmp_path / "run")
-    assert read_run(tmp_path / "run").about["status"] == "running"
-    monkeypatch.undo()
-    assert_same_curve(unbroken, train(small_config(text), tmp_path / "run", resume=True))
-    written, expected = (load_file(run / "model/model.safetensors") for run in (tmp_path / "run", unbroken))
-    assert all(torch.equal(written[key], expected[key]) for key in expected) and written.keys() == expected.keys()
-    assert not (tmp_path / "run" / "checkpoints").exists()
-
-
 @pytest.fixture(scope="module")
 def cut_off(text, tmp_path_factory):
     """A run killed after its second checkpoint."""
@@ -102,17 +64,6 @@ def cut_off(text, tmp_path_factory):
     with pytest.raises(Killed):
         train(small_config(text), folder, listen=killed_at(11))
     return folder
-
-
-def test_a_checkpoint_that_is_half_written_is_passed_over(text, unbroken, cut_off, tmp_path):
-    """A kill while Trainer writes leaves a checkpoint to which the recorder has not yet added the record."""
-    folder = shutil.copytree(cut_off, tmp_path / "run")
-    (folder / "checkpoints/checkpoint-10/run.json").unlink()
-    (folder / "checkpoints/checkpoint-10/optimizer.pt").write_bytes(b"half")
-    assert last_checkpoint(folder) == folder / "checkpoints/checkpoint-5"
-    heard = []
-    assert_same_curve(unbroken, train(small_config(text), folder, resume=True, listen=heard.append))
-    assert heard[0]["step"] == 6
 
 
 def test_a_run_without_a_checkpoint_or_with_other_settings_is_refused(text, cut_off, tmp_path):
@@ -127,9 +78,23 @@ def test_a_run_without_a_checkpoint_or_with_other_settings_is_refused(text, cut_
         saved_config(folder)
 
 
-def test_too_little_memory_is_named_with_the_way_out():
-    with pytest.raises(ParameterError, match=r"CUDA out of memory.* micro_batch"), enough_memory():
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.")
+@pytest.mark.parametrize(
+    "failure, said",
+    [
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB."), r"CUDA out of memory.* micro_batch"),
+        (
+            InductorError(RuntimeError("no such operator\n" + "line\n" * 300), None),
+            "no such operator.*leave --compile out",
+        ),
+        (TritonMissing(None), "Triton.*leave --compile out"),
+    ],
+)
+def test_what_the_device_or_the_compiler_lacks_is_named_with_the_way_out(failure, said):
+    with pytest.raises(ParameterError, match=said) as refused, named_causes(True):
+        raise failure
+    assert len(str(refused.value)) < 500 and "\n" not in str(refused.value)
+    with pytest.raises(ZeroDivisionError), named_causes(True):
+        raise ZeroDivisionError
 
 
 def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_record(text, unbroken, tmp_path, monkeypatch):

@@ -14,7 +14,6 @@ from attngeo.files.checkout import CheckoutError, data
 
 @click.command
 @click.argument("models", nargs=-1, type=options.CHECKPOINT, metavar="[MODEL]...")
-@click.option("--from", "ids", type=click.File(encoding="utf-8"), help="Further MODELs, one a line; - for stdin.")
 @click.option("--group", "label", metavar="G", default="", show_default=False, help="All of a group: see --list.")
 @click.option("--resume", is_flag=True, help="Skip models that have a record.")
 @click.option("-o", "--output", type=options.FOLDER, help="Folder of the records.")
@@ -23,7 +22,7 @@ from attngeo.files.checkout import CheckoutError, data
 @options.gamma
 @click.option("--quantise", is_flag=True, help="Also score the weights rounded to 16, 8 and 4 bits.")
 @click.option("--list", "listing", is_flag=True, help="Print the groups and models, and read nothing.")
-def command(models, ids, label, resume, output, model_type, workers, scheduler, gamma, quantise, listing) -> None:
+def command(models, label, resume, output, model_type, workers, scheduler, gamma, quantise, listing) -> None:
     """Score MODELS, per layer and per head, and record each in a folder of its own.
 
     MODEL is a name or Hub id of the register, a path, or another Hub id, also with @REVISION. Without any, these are
@@ -36,8 +35,6 @@ def command(models, ids, label, resume, output, model_type, workers, scheduler, 
     folder = output
     with suppress(CheckoutError):
         folder = output or data("survey")
-    if ids is not None:
-        models += _names_in(ids)
     if listing:
         click.echo(_listing(models, label, folder))
         return
@@ -72,17 +69,6 @@ def command(models, ids, label, resume, output, model_type, workers, scheduler, 
         click.echo(f"{name}: {why.removeprefix(f'{Path(name).name}: ')}", err=True)
     if failed:
         raise CheckpointError(f"{len(failed)} of {len(asked)} models not recorded; --resume tries again.")
-
-
-def _names_in(file) -> tuple[str, ...]:
-    """The names in a file, one a line, without what follows a #."""
-    try:
-        names = [line.partition("#")[0].strip() for line in file]
-    except UnicodeDecodeError as error:
-        raise ParameterError(f"{file.name} is not text in UTF-8; write one model a line.") from error
-    if not any(names):
-        raise ParameterError(f"{file.name} names no model; write one a line.")
-    return tuple(filter(None, names))
 
 
 def _listing(models: tuple[str, ...], label: str, folder: Path | None) -> str:

@@ -120,29 +120,6 @@ class Contrast:
         return steps.to_numpy(), a.loc[steps].to_numpy().T, b.loc[steps].to_numpy().T
 
 
-def circumstances(arm: Arm) -> pd.DataFrame:
-    """What the settings of a run do not fix: the precision that was used, the processor, and the commit of the code.
-
-    Returns:
-        Columns precision, processor and commit, a row for each combination that occurs in the arm, once.
-    """
-    rows = [
-        {
-            "precision": run.about["precision"],
-            "processor": run.about["hardware"]["cpu"],
-            "commit": run.about["versions"]["commit"],
-        }
-        for run in arm.runs
-    ]
-    return pd.DataFrame(rows).drop_duplicates(ignore_index=True)
-
-
-def symmetry_of_heads(run: Run) -> float:
-    """A measure: median symmetry over the single heads of all layers at the last step."""
-    heads = run.scores[run.scores["head"] >= 0]
-    return float(heads[heads["step"] == heads["step"].max()]["symmetry"].median())
-
-
 def matched(runs: Iterable[Run], differ: Sequence[str]) -> list[list[Run]]:
     """Groups of runs that are equal in text and in every setting but the named ones, the largest group first."""
     groups: dict[str, list[Run]] = {}

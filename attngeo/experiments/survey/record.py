@@ -14,7 +14,6 @@ beside the former record of its model and then takes its place, so what lies the
 import csv
 import io
 import json
-import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -72,9 +71,7 @@ def survey_model(
         model: what to read. Only one layer and what is fetched ahead are in memory at a time.
         folder: where all records lie.
         gamma: threshold of the directionality score.
-        quantise: also score the layers with rounded weights (`attngeo.experiments.survey.quantisation`). Without it,
-        rounded scores
-            that were recorded earlier for the same weights and gamma are kept.
+        quantise: also score the layers with rounded weights (`attngeo.experiments.survey.quantisation`).
         on_layer: called after each layer with the checkpoint and the number of layers done.
 
     Returns:
@@ -104,12 +101,6 @@ def survey_model(
         if (layer.part, layer.layer) in pictured:
             pictures[f"{layer.part}-{layer.layer}"] = picture(layer.form)
         on_layer(checkpoint, done)
-    measured_from = {
-        "revision": checkpoint.revision,
-        "model_type": checkpoint.model_type,
-        "sha256": _digests(model.source),
-        "gamma": gamma,
-    }
     tables = {
         "layers.csv": [row for row in rows if row["head"] == SUM],
         "heads.csv": [row for row in rows if row["head"] != SUM],
@@ -121,20 +112,20 @@ def survey_model(
             if table:
                 write_text(new / name, _csv(table))
         np.savez_compressed(new / "images.npz", **{name: levels for name, (levels, _) in pictures.items()})
-        kept = not quantise and _has_rounded_scores(target, measured_from)
-        if kept:
-            shutil.copy(target / "quantised.csv", new)
         write_provenance(
             new,
             model=checkpoint.name,
             left_out=checkpoint.left_out,
             remarks=checkpoint.remarks,
             asked_revision=model.revision,
-            quantised=quantise or kept,
+            quantised=quantise,
             bytes_read=checkpoint.bytes_read,
             peaks={name: peak for name, (_, peak) in pictures.items()},
             attngeo=attngeo.__version__,
-            **measured_from,
+            revision=checkpoint.revision,
+            model_type=checkpoint.model_type,
+            sha256=_digests(model.source),
+            gamma=gamma,
         )
     return target
 
@@ -204,13 +195,6 @@ def _require_replaceable(target: Path, source: str) -> None:
             f"{target} holds a finished record that is not of the weights of {source}; name another folder with -o, or"
             " move that record away."
         )
-
-
-def _has_rounded_scores(target: Path, measured_from: dict[str, Any]) -> bool:
-    """Whether a record holds scores of rounded weights that were measured from the same weights in the same way."""
-    former = _former(target) or {}
-    same = all(former.get(name) == value for name, value in measured_from.items())
-    return same and bool(former.get("quantised")) and (target / "quantised.csv").is_file()
 
 
 def _former(target: Path) -> dict[str, Any] | None:

@@ -1,7 +1,6 @@
 """Measuring a model while it trains: loss, held-out loss, and both scores of every layer and head."""
 
 import math
-import os
 import signal
 import threading
 import time
@@ -27,7 +26,7 @@ from attngeo.experiments.training.bert import forms, position_rows
 from attngeo.experiments.training.config import TrainingConfig
 
 FLUSH_SECONDS = 20.0  # the record is written to disk at most this often
-SAME_SIGNAL_SECONDS = 1.0
+STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 class TrainingStopped(RunError):
@@ -224,49 +223,27 @@ def _position_columns(form: BilinearForm, table: torch.Tensor) -> Iterator[dict[
 
 
 @contextmanager
-def graceful_interrupt(recorder: Recorder) -> Iterator[None]:
-    """Within it, the first Ctrl-C or SIGTERM finishes the step, saves a checkpoint and stops; the second stops at once.
-
-    ``timeout`` and ``torchrun`` send a signal both to the process and to its group, so signals that arrive within
-    `SAME_SIGNAL_SECONDS` count as one.
-    """
-    before: dict[int, Any] = {}  # the former handlers by signal
-    first = math.inf  # when the first signal arrived
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def stopping_after_the_step(recorder: Recorder) -> Iterator[None]:
+    """Within it, Ctrl-C and SIGTERM finish the step, save a checkpoint and stop."""
+    if threading.current_thread() is not threading.main_thread():  # in a worker of dask
+        yield
+        return
 
     def ask(number: int, frame: Any) -> None:
-        nonlocal first
         recorder.interrupted = number
-        first = min(first, time.monotonic())
-        if time.monotonic() - first > SAME_SIGNAL_SECONDS:
-            restore()
-            signal.raise_signal(number)
 
-    if threading.current_thread() is threading.main_thread():
-        before |= {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, ask) for number in STOPPING}
     try:
         yield
     finally:
-        restore()
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
-def heed_only_the_parent(worker: int) -> None:
-    """Let a worker of the data loader ignore every Ctrl-C and SIGTERM that its parent did not send.
+def ignore_signals(worker: int) -> None:
+    """Let a worker of the data loader outlive a signal to its process group, because the last step needs its batches.
 
-    Schedulers, ``timeout`` and the terminal signal the whole process group. The process that trains then finishes its
-    step, for which it needs its workers, and closes them itself.
+    Trainer ends its workers by itself.
     """
-    if not hasattr(signal, "sigwaitinfo"):  # Windows has no process groups, and macOS no GPU that needs workers
-        return
-    asked = {signal.SIGINT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, asked)
-
-    def wait_for_the_parent() -> None:
-        while signal.sigwaitinfo(asked).si_pid != os.getppid():
-            pass
-        os._exit(0)  # as torch's own handler does
-
-    threading.Thread(target=wait_for_the_parent, daemon=True).start()
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_IGN)

@@ -22,14 +22,13 @@ from attngeo.experiments.runs.record import FINISHED, Run, read_run
 from attngeo.experiments.training.attention_window import attend_within
 from attngeo.experiments.training.batches import Batches, Blocks, Masking
 from attngeo.experiments.training.bert import build_model, fold_logit_scale, model_flops, parameter_counts, scale_logits
-from attngeo.experiments.training.compiler import compilable
 from attngeo.experiments.training.config import TrainingConfig
 from attngeo.experiments.training.corpora.documents import Corpus
 from attngeo.experiments.training.corpora.registry import open_corpus
 from attngeo.experiments.training.corpora.tokens import TokenSet, tokenize
 from attngeo.experiments.training.corpora.vocabulary import Vocabulary, open_vocabulary
 from attngeo.experiments.training.positions import freeze_table
-from attngeo.experiments.training.recorder import Recorder, TrainingStopped, graceful_interrupt, heed_only_the_parent
+from attngeo.experiments.training.recorder import Recorder, TrainingStopped, ignore_signals, stopping_after_the_step
 from attngeo.experiments.training.run_folder import drop_checkpoints, starting_point
 from attngeo.files.provenance import hardware, head, versions
 from attngeo.inputs import cause
@@ -73,14 +72,14 @@ def train(
     transformers_logging.disable_progress_bar()
     logging.getLogger("accelerate").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", "mtime may not be reliable")  # transformers 4 sorts checkpoints by name
-    with enough_memory(), compilable(config.compile):
+    with named_causes(config.compile):
         arguments = trainer_arguments(config, output)
         with arguments.main_process_first(desc="tokenising the corpus"):
             corpus, vocabulary, tokens = prepare_text(config)
         trainer = _trainer(config, output, arguments, corpus, vocabulary, tokens, listen)
         if checkpoint:
             trainer.recorder.restore(checkpoint)
-        with graceful_interrupt(trainer.recorder):
+        with stopping_after_the_step(trainer.recorder):
             torch.manual_seed(config.seed + arguments.process_index)  # dropout differs between processes
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         if trainer.state.global_step < config.steps:
@@ -98,11 +97,11 @@ def train(
 
 
 @contextmanager
-def enough_memory() -> Iterator[None]:
-    """One sentence where the memory of the device does not suffice.
+def named_causes(compiled: bool) -> Iterator[None]:
+    """Say in one sentence what the device or the compiler lacks, whose own messages may have hundreds of lines.
 
     Raises:
-        ParameterError: it does not.
+        ParameterError: the device has too little memory, or torch.compile failed.
     """
     try:
         yield
@@ -111,6 +110,20 @@ def enough_memory() -> Iterator[None]:
             f"the device has too little memory for this run ({cause(error)}); start it again in another folder with a"
             " smaller micro_batch."
         ) from error
+    except Exception as error:
+        if compiled and _of_the_compiler(error):
+            raise ParameterError(
+                f"torch.compile could not build code for the model ({cause(error)}); leave --compile out, or install"
+                " what it needs: a C++ compiler such as g++ (the environment variable CXX names it), on a GPU also"
+                " Triton."
+            ) from error
+        raise
+
+
+def _of_the_compiler(error: Exception) -> bool:
+    from torch._dynamo.exc import TorchDynamoException  # takes a second to import
+
+    return isinstance(error, TorchDynamoException)
 
 
 def prepare_text(config: TrainingConfig) -> tuple[Corpus, Vocabulary, TokenSet]:
@@ -187,10 +200,10 @@ class RecordedTrainer(Trainer):
         return SequentialSampler(self.train_dataset)  # shuffling is done there
 
     def get_train_dataloader(self):
-        """Trainer's loader, whose workers outlive a signal to the process group."""
+        """Trainer's loader, whose workers ignore signals."""
         loader = super().get_train_dataloader()
         # the loader that accelerate wraps starts the workers; they need no seed, since a batch follows from its number
-        loader.base_dataloader.worker_init_fn = heed_only_the_parent
+        loader.base_dataloader.worker_init_fn = ignore_signals
         return loader
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):

@@ -7,7 +7,8 @@ from attngeo.experiments.runs.arms import LOSS, Contrast, contrasts
 from attngeo.experiments.runs.estimates import over_seeds
 from attngeo.experiments.runs.experiments import recorded_runs
 from attngeo.experiments.runs.numbers_in_words import as_percent, extent, joined_by_and, number, spelled, with_interval
-from attngeo.experiments.survey.families import TEXT_ALONE, choices, compared, of_families
+from attngeo.experiments.survey.families import compared, of_families
+from chapters.pretrained_survey.choices import TEXT_ALONE, choices
 from attngeo.files.checkout import data
 from attngeo.gradients.objectives import Objective
 from chapters import positions

@@ -15,7 +15,7 @@ import seaborn as sns
 from livingpaper.claims.results import Verdict
 from attngeo.plot.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
 from attngeo.files.checkout import data
-from attngeo.experiments.runs.arms import LOSS, PARTS, Arm, Contrast, symmetry_of_heads, whole_arms
+from attngeo.experiments.runs.arms import LOSS, PARTS, Arm, Contrast, whole_arms
 from attngeo.experiments.runs.estimates import Estimate, over_seeds
 from attngeo.experiments.runs.experiments import Experiment, State, read_experiment
 from attngeo.experiments.runs.numbers_in_words import as_score, number, with_interval
@@ -214,6 +214,12 @@ def symmetry_by_arm(experiments: Mapping[str, Judged], made: str = "") -> Captio
 def _ends(values: pd.Series) -> tuple[float, float]:
     estimate = over_seeds(values)
     return estimate.low, estimate.high
+
+
+def symmetry_of_heads(run: Run) -> float:
+    """A measure: median symmetry over the single heads of all layers at the last step."""
+    heads = run.scores[run.scores["head"] >= 0]
+    return float(heads[heads["step"] == heads["step"].max()]["symmetry"].median())
 
 
 def of_models() -> pd.DataFrame:

@@ -12,7 +12,8 @@ from chapters.pretrained_survey.measures import LETTERS, of_figure
 from attngeo.plot.score_figure import score_figure
 from attngeo.plot.style import NEUTRAL, PALETTE, PART_COLOURS, CaptionedFigure, house_style, new_figure
 from attngeo.experiments.runs.numbers_in_words import number
-from attngeo.experiments.survey.families import FEW_BITS, GROUPS
+from attngeo.experiments.survey.families import GROUPS
+from chapters.pretrained_survey.choices import FEW_BITS
 from livingpaper.released_results import WORDS, absolute_against_others, families_by_positions
 
 # Released points

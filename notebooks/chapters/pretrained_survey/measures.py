@@ -16,15 +16,8 @@ from attngeo.bilinear.scores import GAMMA, SUM, Convention
 from livingpaper.claims.results import Claim, Comparison, Relation, compare, exact
 from attngeo.files.checkout import data
 from attngeo.experiments.runs.estimates import Estimate
-from attngeo.experiments.survey.families import (
-    TOLD_BY,
-    Compared,
-    Separation,
-    compared,
-    distinct,
-    separation,
-    with_kinds,
-)
+from attngeo.experiments.survey.families import Compared, Separation, compared, distinct, separation, with_kinds
+from chapters.pretrained_survey.choices import TOLD_BY
 from attngeo.experiments.survey.measured import layer_medians, named, read_quantised, read_records
 from livingpaper.released_results import released_results
 

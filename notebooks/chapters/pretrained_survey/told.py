@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from attngeo.experiments.runs.numbers_in_words import as_percent, joined_by_and, number, share_of
-from attngeo.experiments.survey.families import ALL, TEXT_ALONE, WITHOUT_FEW_BITS, choices, compared, of_families
+from attngeo.experiments.survey.families import compared, of_families
+from chapters.pretrained_survey.choices import ALL, TEXT_ALONE, WITHOUT_FEW_BITS, choices
 from chapters.pretrained_survey.measures import families_of_modality, halves, of_modality
 from chapters.pretrained_survey.sizes import of_equal_size, pairs_of, rank_correlation
 from livingpaper.sizes import recorded_parameters

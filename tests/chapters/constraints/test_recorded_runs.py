@@ -8,6 +8,7 @@ from chapters import constraints
 from made_runs import made_arm
 
 from attngeo.errors import ParameterError
+from attngeo.experiments.runs.arms import Arm
 from attngeo.experiments.runs.estimates import HELPS, HURTS, NO_DIFFERENCE, TOO_FEW, Estimate
 from attngeo.plot.style import NEUTRAL, PART_COLOURS
 
@@ -115,3 +116,15 @@ def test_a_step_without_a_record_is_refused_in_a_sentence(step):
     ):
         constraints.require_step(pairs, step)
     constraints.require_step(pairs, 100)
+
+
+def test_what_the_settings_of_an_arm_do_not_fix_is_told_once_for_each_combination():
+    def made_with(run, precision, commit):
+        return replace(run, about=run.about | {"precision": precision, "versions": {"commit": commit}})
+
+    same = Arm(tuple(made_with(run, "fp32", "abc") for run in FREE))
+    mixed = Arm((*(made_with(run, "fp32", "abc") for run in FREE[:2]), made_with(FREE[2], "bf16", "abc")))
+    assert constraints.circumstances(same).to_dict("records") == [
+        {"precision": "fp32", "processor": "a processor", "commit": "abc"}
+    ]
+    assert list(constraints.circumstances(mixed)["precision"]) == ["fp32", "bf16"]

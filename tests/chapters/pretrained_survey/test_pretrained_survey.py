@@ -4,11 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from chapters.pretrained_survey import figures, measures
+from chapters.pretrained_survey.choices import choices_table
 from livingpaper.released_results import released_results
 
 from attngeo.bilinear.random_matrices import sample_forms
 from attngeo.bilinear.rows import SCORES
-from attngeo.experiments.survey.families import choices_table, of_families, with_kinds
+from attngeo.experiments.survey.families import of_families, with_kinds
 from attngeo.experiments.survey.measured import layer_medians
 
 READ = measures.recorded_weights()
