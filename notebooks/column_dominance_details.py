@@ -1477,7 +1477,7 @@ show(constant_context_token(d=max(d, 32), seed=seed))
 # %% tags=["remove-cell"]
 def keys_over_queries(model: str) -> Float[np.ndarray, "layers 2 2"]:
     """Unevenness of columns over that of rows: inputs as they are or minus their mean, with the first token or without."""
-    rows, columns = np.moveaxis(recorded(model).unevenness, -1, 0)
+    rows, columns = np.moveaxis(recorded(model), -1, 0)
     return columns / rows
 
 

@@ -158,7 +158,6 @@ class CaptionedFigure:
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict[str, str], dict]:
         words = {kind: typeset(" ".join(text.split())) for kind, text in (("caption", self.caption), ("alt", self.alt))}
         words = {"name": self.name} | words
-        data = {"image/svg+xml": self.svg(), "text/plain": f"{words['name']}: {words['alt']}"}
-        if not self.figure.subfigs:  # else rows of pictures and signs, to be read from left to right
-            data[NARROW_SVG] = self.svg(narrow=True)
+        text = f"{words['name']}: {words['alt']}"
+        data = {"image/svg+xml": self.svg(), "text/plain": text, NARROW_SVG: self.svg(narrow=True)}
         return data, {METADATA_KEY: {"figure": words}}
