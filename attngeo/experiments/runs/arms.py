@@ -14,7 +14,7 @@ import pandas as pd
 
 from attngeo.experiments.runs import estimates
 from attngeo.experiments.runs.estimates import Estimate
-from attngeo.experiments.runs.experiments import Experiment
+from attngeo.experiments.runs.experiments import Experiment, PlannedRun
 from attngeo.experiments.runs.numbers_in_words import as_rate
 from attngeo.experiments.runs.record import Run, RunError, read_runs
 
@@ -131,9 +131,10 @@ def matched(runs: Iterable[Run], differ: Sequence[str]) -> list[list[Run]]:
 
 def arms(runs: Iterable[Run]) -> list[Arm]:
     """Runs equal in all but their seed, one per seed, labelled by what tells the arms apart; the largest arm first."""
-    groups = matched(runs, differ=("seed", *RECORDING))
-    by_seed = [sorted({run.config["seed"]: run for run in group}.items()) for group in groups]
-    found = [tuple(run for _, run in group) for group in by_seed]
+    found: list[tuple[Run, ...]] = []
+    for group in matched(runs, differ=("seed", *RECORDING)):
+        by_seed = {run.config["seed"]: run for run in group}
+        found.append(tuple(by_seed[seed] for seed in sorted(by_seed)))
     labels = distinct_labels([runs[0] for runs in found])
     return [Arm(runs, label) for runs, label in zip(found, labels, strict=True)]
 
@@ -144,14 +145,20 @@ def whole_arms(plan: Experiment, runs: Iterable[Run] | None = None) -> dict[str,
     Raises:
         RunError: a run was made with another setting than its plan has.
     """
-    recorded = {run.name.rpartition("/")[2]: run for run in (read_runs(plan.folder) if runs is None else runs)}
+    runs = read_runs(plan.folder) if runs is None else runs
+    recorded = {run.name.rpartition("/")[2]: run for run in runs}
     names: dict[str, list[str]] = {}
-    for run in plan.runs:
-        names.setdefault(run.arm, []).append(run.name)
-        has = recorded[run.name].config if run.name in recorded else run.settings
-        if wrong := [key for key, value in run.settings.items() if has.get(key) != value]:
-            raise RunError(f"{run.name} has {wrong[0]} {has.get(wrong[0])!r}, not that of its plan; record it again.")
+    for planned in plan.runs:
+        names.setdefault(planned.arm, []).append(planned.name)
+        if planned.name in recorded:
+            _require_settings(planned, recorded[planned.name])
     return {arm: Arm(tuple(recorded[n] for n in own)) for arm, own in names.items() if set(own) <= set(recorded)}
+
+
+def _require_settings(planned: PlannedRun, run: Run) -> None:
+    for key, value in planned.settings.items():
+        if run.config.get(key) != value:
+            raise RunError(f"{planned.name} has {key} {run.config.get(key)!r}, not that of its plan; record it again.")
 
 
 def contrasts(
@@ -164,10 +171,11 @@ def contrasts(
     """
     found: list[Contrast] = []
     for group in matched(runs, differ=(setting, "seed", *free, *RECORDING)):
-        ones, others = (arms([r for r in group if r.config[setting] == value]) for value in (first, second))
-        possible = [(a, b, Contrast(a, b)) for a in ones for b in others if set(a.seeds) & set(b.seeds)]
+        first_arms = arms([run for run in group if run.config[setting] == first])
+        second_arms = arms([run for run in group if run.config[setting] == second])
+        possible = [(a, b, Contrast(a, b)) for a in first_arms for b in second_arms if set(a.seeds) & set(b.seeds)]
         taken: set[Arm] = set()
-        for a, b, contrast in sorted(possible, key=lambda p: _weight(p[2]), reverse=True):
+        for a, b, contrast in sorted(possible, key=lambda pair: _weight(pair[2]), reverse=True):
             if a not in taken and not (once and b in taken):
                 taken |= {a, b}
                 found.append(contrast)
@@ -184,17 +192,22 @@ def _weight(contrast: Contrast) -> tuple[int, ...]:
 def text(run: Run) -> str:
     """``Wikipedia, characters``, or ``Wikipedia, subword tokens (vocabulary of 160)`` for text that is not split up."""
     corpus = run.about["corpus"]["name"]
-    subword_tokens = f"subword tokens (vocabulary of {run.config['vocab_size']:,})"
-    return f"{CORPORA.get(corpus, corpus)}, {'characters' if run.config['text'] == 'spaced' else subword_tokens}"
+    tokens = "characters"
+    if run.config["text"] != "spaced":
+        tokens = f"subword tokens (vocabulary of {run.config['vocab_size']:,})"
+    return f"{CORPORA.get(corpus, corpus)}, {tokens}"
 
 
 def distinct_labels(runs: Sequence[Run]) -> list[str]:
     """A run's text, and of its configuration what distinguishes runs on the same text."""
-    details = [_details(run) for run in runs]
     labels = []
-    for run, own in zip(runs, details, strict=True):
-        same = [d for other, d in zip(runs, details, strict=True) if text(other) == text(run)]
-        labels.append(", ".join([text(run), *(own[k] for k in own if len({d[k] for d in same}) > 1)]))
+    for run in runs:
+        same_text = [_details(other) for other in runs if text(other) == text(run)]
+        label = [text(run)]
+        for setting, words in _details(run).items():
+            if len({details[setting] for details in same_text}) > 1:
+                label.append(words)
+        labels.append(", ".join(label))
     return labels
 
 

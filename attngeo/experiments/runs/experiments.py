@@ -166,8 +166,8 @@ def require_one_code(experiment: Experiment) -> None:
     Raises:
         ExperimentError: its recorded runs were made with another commit of this package.
     """
-    recorded = (read_about(run.folder) for run in experiment.runs if run.state is State.RECORDED)
-    commits = {commit for about in recorded if (commit := (about.get("versions") or {}).get("commit"))}
+    recorded = [read_about(run.folder) for run in experiment.runs if run.state is State.RECORDED]
+    commits = {(about.get("versions") or {}).get("commit") for about in recorded} - {None, ""}
     here = head(root())
     if experiment.status is Status.CONFIRMATORY and commits and here and here not in commits:
         commit = min(commits)[:10]
@@ -208,7 +208,9 @@ def _arms_by_seed(plan: _Plan) -> list[tuple[str, Settings]]:
     arms: dict[str, Settings] = {}
     for arm in plan.arms:
         arms |= {arm: {"init": arm}} if isinstance(arm, str) else arm
-    contrast = [plan.contrast.against, plan.contrast.arm] if plan.contrast else []
+    contrast = []
+    if plan.contrast:
+        contrast = [plan.contrast.against, plan.contrast.arm]
     if not arms or not plan.seeds:
         raise ValueError("it names neither runs nor both arms and seeds")
     if unknown := [arm for arm in contrast if arm not in arms]:
@@ -217,11 +219,16 @@ def _arms_by_seed(plan: _Plan) -> list[tuple[str, Settings]]:
     for arm in arms:
         own: Any = plan.seeds
         if isinstance(own, dict):
-            own = own[arm] if arm in own else own[CONTRAST if arm in contrast else OTHERS]
+            group = CONTRAST if arm in contrast else OTHERS
+            own = own[arm if arm in own else group]
         seeds[arm] = set(msgspec.convert(own, Seeds))
     first = contrast or list(arms)
-    pairs = [(arm, seed) for seed in sorted(set().union(*map(seeds.get, first))) for arm in first if seed in seeds[arm]]
-    pairs += [(arm, seed) for arm in arms if arm not in first for seed in sorted(seeds[arm])]
+    pairs: list[tuple[str, int]] = []
+    for seed in sorted(set().union(*(seeds[arm] for arm in first))):
+        pairs += [(arm, seed) for arm in first if seed in seeds[arm]]
+    for arm in arms:
+        if arm not in first:
+            pairs += [(arm, seed) for seed in sorted(seeds[arm])]
     return [(f"{arm}-{seed}", arms[arm] | {"seed": seed}) for arm, seed in pairs]
 
 

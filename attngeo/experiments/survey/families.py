@@ -9,7 +9,8 @@ family share authors, data or recipe: as units, families count once.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations, product
+from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -74,13 +75,16 @@ def family_interval(
     rng = np.random.default_rng(0)
     wins = (np.sign(np.subtract.outer(first, second)) + 1) / 2  # (models, models)
     names = np.unique([*first_families, *second_families])
-    rows, columns = (np.equal.outer(names, np.array(of)).astype(float) for of in (first_families, second_families))
+    rows = np.equal.outer(names, np.array(first_families)).astype(float)  # (families, models): who belongs where
+    columns = np.equal.outer(names, np.array(second_families)).astype(float)
     sums = rows @ wins @ columns.T  # (families, families): pairs won between two families
     sizes = np.outer(rows.sum(1), columns.sum(1))
     times = np.zeros((draws, len(names)), dtype=np.int64)  # how often each family is drawn
-    in_first, in_second = rows.any(1), columns.any(1)
+    in_first = rows.any(1)
+    in_second = columns.any(1)
     for alike in (in_first & ~in_second, in_second & ~in_first, in_first & in_second):
-        if n := int(alike.sum()):
+        n = int(alike.sum())
+        if n:
             times[:, alike] = rng.multinomial(n, np.full(n, 1 / n), draws)
     areas = np.einsum("df,fg,dg->d", times, sums, times) / np.einsum("df,fg,dg->d", times, sizes, times)
     low, high = np.quantile(areas, [0.025, 0.975])
@@ -98,19 +102,30 @@ def exchange_test(first: Mapping[str, float], second: Mapping[str, float], most:
         p, and the number of exchanges behind it, the observed one among them.
     """
     both = sorted(first.keys() & second.keys())
-    alone = [[of[name] for name in sorted(of) if name not in both] for of in (first, second)]
-    ranks = rankdata([*(of[name] for of in (first, second) for name in both), *alone[0], *alone[1]])
-    n_pairs, n_first, places, n = len(both), len(alone[0]), np.arange(sum(map(len, alone))), len(first)
+    first_alone = [first[name] for name in sorted(first) if name not in both]
+    second_alone = [second[name] for name in sorted(second) if name not in both]
+    ranks = rankdata([*(first[name] for name in both), *(second[name] for name in both), *first_alone, *second_alone])
+    places = np.arange(len(first_alone) + len(second_alone))  # of the values without a pair
+    # for each exchange, which values are in the first group: those of pairs, the others of their pairs, those without
+    chosen = [
+        [*np.equal(swapped, 0), *np.equal(swapped, 1), *np.isin(places, dealt)]
+        for swapped, dealt in _exchanges(len(both), places, len(first_alone), most)
+    ]
+    n = len(first)
+    areas = (np.array(chosen) @ ranks - n * (n + 1) / 2) / (n * len(second))
+    p = (abs(areas - 0.5) >= abs(areas[0] - 0.5) - 1e-12).mean()
+    return float(p), len(chosen)
+
+
+def _exchanges(n_pairs: int, places: np.ndarray, n_first: int, most: int) -> Iterator[tuple[Any, Any]]:
+    """Which pairs are swapped, and which places are dealt to the first group; the observed exchange comes first."""
     if 2**n_pairs * math.comb(len(places), n_first) <= most:
-        every = product(product((0, 1), repeat=n_pairs), combinations(places, n_first))  # the observed first
-    else:
-        rng = np.random.default_rng(0)
-        drawn = ((rng.integers(0, 2, n_pairs), rng.permutation(places)[:n_first]) for _ in range(most - 1))
-        every = chain([(np.zeros(n_pairs), places[:n_first])], drawn)
-    # which values are in the first group, (exchanges, values): those of pairs, the others of their pairs, those without
-    chosen = np.array([[*np.equal(of, 0), *np.equal(of, 1), *np.isin(places, dealt)] for of, dealt in every])
-    areas = (chosen @ ranks - n * (n + 1) / 2) / (n * len(second))
-    return float((abs(areas - 0.5) >= abs(areas[0] - 0.5) - 1e-12).mean()), len(chosen)
+        yield from product(product((0, 1), repeat=n_pairs), combinations(places, n_first))
+        return
+    rng = np.random.default_rng(0)
+    yield np.zeros(n_pairs), places[:n_first]
+    for _ in range(most - 1):
+        yield rng.integers(0, 2, n_pairs), rng.permutation(places)[:n_first]
 
 
 def least_told(n_first: int, n_second: int) -> float:
@@ -124,10 +139,12 @@ def separation(
     first: Values, second: Values, first_families: Sequence[str], second_families: Sequence[str]
 ) -> Separation:
     """AUC of two groups with both intervals."""
-    area, sizes = auc(first, second), (len(first), len(second))
-    several = min(len(set(first_families)), len(set(second_families))) > 1
-    wide = family_interval(first, second, first_families, second_families) if several else (math.nan, math.nan)
-    return Separation(area, *sizes, *score_interval(area, *sizes), *wide)
+    area = auc(first, second)
+    low, high = score_interval(area, len(first), len(second))
+    family_low = family_high = math.nan
+    if min(len(set(first_families)), len(set(second_families))) > 1:
+        family_low, family_high = family_interval(first, second, first_families, second_families)
+    return Separation(area, len(first), len(second), low, high, family_low, family_high)
 
 
 # Families as units
@@ -146,11 +163,15 @@ def with_kinds(rows: pd.DataFrame) -> pd.DataFrame:
 
 def distinct(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows with model and part, without weights that are among them twice: a copy of its base, trained no further."""
-    places = list(zip(rows["model"], rows["part"], strict=True))
-    here, known = set(places), {(m.name, m.part): m for m in registry()}
-    bases = {place: (m.base, m.part) for place, m in known.items() if (m.base, m.part) in here}
-    copies = {place for place, base in bases.items() if known[place].objective == known[base].objective}
-    return rows[[place not in copies for place in places]]
+    parts = list(zip(rows["model"], rows["part"], strict=True))
+    here = set(parts)
+    known = {(m.name, m.part): m for m in registry()}
+    copies = set()
+    for part, model in known.items():
+        base = (model.base, model.part)
+        if base in here and model.objective == known[base].objective:
+            copies.add(part)
+    return rows[[part not in copies for part in parts]]
 
 
 def of_families(stacks: pd.DataFrame, scores: Sequence[str] = SCORES) -> pd.DataFrame:

@@ -30,14 +30,18 @@ ModelPart = namedtuple(
 @lru_cache
 def registry() -> tuple[ModelPart, ...]:
     """The models of the survey, each part of a model by itself, with the released results about it."""
-    results, found = list(rows_of(RESULTS)), []
+    results = list(rows_of(RESULTS))
+    parts = []
     for row in rows_of("models.csv"):
         own = [result for result in results if (result["model"], result["part"]) == (row["name"], row["part"])]
-        places = [(table, result["row"]) for result in own if result["row"] for table in ("S2", "S3")]
-        printed = " ".join(":".join(place) for place in places if place not in LACKING)
-        figures = "; ".join(sorted({result["figure"] for result in own} - {""}))
-        found.append(ModelPart(**row, printed=printed, figures=figures))
-    return tuple(found)
+        printed = []
+        for result in own:
+            for table in ("S2", "S3"):
+                if result["row"] and (table, result["row"]) not in LACKING:
+                    printed.append(f"{table}:{result['row']}")
+        figures = sorted({result["figure"] for result in own} - {""})
+        parts.append(ModelPart(**row, printed=" ".join(printed), figures="; ".join(figures)))
+    return tuple(parts)
 
 
 def rows_of(file: str) -> Iterator[dict[str, str]]:
@@ -48,14 +52,13 @@ def rows_of(file: str) -> Iterator[dict[str, str]]:
 
 def groups() -> dict[str, list[str]]:
     """Names for sets of models: ``printed``, ``figure-2`` ..., each modality, each family; model names in order."""
-    models = registry()
-    labels = [
-        *(("printed", model.name) for model in models if model.printed),
-        *((f"figure-{figure}", model.name) for model in models for figure in model.figures.split("; ") if figure),
-        *((model.modality, model.name) for model in models),
-        *((model.family, model.name) for model in models),
-    ]
-    found: dict[str, dict[str, None]] = {}  # without repetitions, in order
+    labels: list[tuple[str, str]] = []
+    labels += [("printed", model.name) for model in registry() if model.printed]
+    for model in registry():
+        labels += [(f"figure-{figure}", model.name) for figure in model.figures.split("; ") if figure]
+    labels += [(model.modality, model.name) for model in registry()]
+    labels += [(model.family, model.name) for model in registry()]
+    found: dict[str, dict[str, None]] = {}  # the keys of the inner dictionary are names in order, without repetitions
     for label, name in labels:
         found.setdefault(re.sub(r"[^a-z0-9.]+", "-", label.lower()), {})[name] = None
     return {label: list(names) for label, names in found.items()}
@@ -79,9 +82,13 @@ def local_weights(needed: bool = False) -> dict[str, str]:
     Raises:
         CheckpointError: they are ``needed``, and there are none.
     """
-    folder = os.environ.get("ATTNGEO_WEIGHTS")
-    folders = {m.name: Path(folder, m.weights_folder) for m in registry() if folder and m.weights_folder}
-    found = {name: str(path) for name, path in folders.items() if (path / "config.json").is_file()}
+    weights = os.environ.get("ATTNGEO_WEIGHTS")
+    found = {}
+    if weights:
+        for model in registry():
+            folder = Path(weights, model.weights_folder)
+            if model.weights_folder and (folder / "config.json").is_file():
+                found[model.name] = str(folder)
     if needed and not found:
         raise CheckpointError("ATTNGEO_WEIGHTS names no folder that holds models of the register; name one.")
     return found

@@ -91,7 +91,10 @@ def survey_model(
     # the first and the middle layer of each part, because Figure 2 of the paper shows layer 1
     depths = Counter(plan.part for plan in checkpoint.plans)
     pictured = {(part, layer) for part, depth in depths.items() for layer in (0, depth // 2)}
-    rows, rounded, adding_up, pictures = [], [], [], {}
+    rows: list[dict] = []
+    rounded: list[dict] = []
+    adding_up: list[dict] = []
+    pictures: dict[str, tuple[np.ndarray, float]] = {}  # 8-bit levels and their unit
     for done, layer in enumerate(checkpoint, start=1):
         rows += layer_rows(checkpoint, layer, gamma)
         adding_up.append(coherence_row(layer))
@@ -137,9 +140,15 @@ def coherence_row(layer: AttentionLayer) -> dict:
     """
     form = layer.form.to(torch.float64)
     coherence = head_coherence(form)
-    place = {"part": layer.part, "layer": layer.layer, "n_heads": form.n_heads, "n_kv_heads": form.n_kv_heads}
-    scores = {"symmetry": float(symmetry_score(form)), "coin_median": coherence.coins}
-    return place | scores | coherence.columns()
+    return {
+        "part": layer.part,
+        "layer": layer.layer,
+        "n_heads": form.n_heads,
+        "n_kv_heads": form.n_kv_heads,
+        "symmetry": float(symmetry_score(form)),
+        "coin_median": coherence.coins,
+        **coherence.columns(),
+    }
 
 
 def record_folder(path_or_id: str, folder: Path) -> Path:

@@ -99,7 +99,10 @@ class Batches:
         masking: Masking | float = Masking(),
         seed: int = 0,
     ) -> None:
-        self.blocks, self.objective, self.vocabulary, self.seed = blocks, TrainingObjective(objective), vocabulary, seed
+        self.blocks = blocks
+        self.objective = TrainingObjective(objective)
+        self.vocabulary = vocabulary
+        self.seed = seed
         if self.objective.masks and vocabulary.mask is None:
             raise ParameterError(f"tokenizer {vocabulary.name} has no mask token, which {self.objective.value} needs.")
         self.masking = masking if isinstance(masking, Masking) else Masking(masking)
@@ -137,7 +140,9 @@ class Batches:
         return {name: torch.from_numpy(array).to(device) for name, array in batch.items()}
 
     def _masked(self, ids: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        n, chosen_per_block, masking = self.blocks.length, self.per_block, self.masking
+        n = self.blocks.length
+        chosen_per_block = self.per_block
+        masking = self.masking
         noise = 2 * n if masking.noise_right else 0  # further draws, after those of BERT
         draws = np.empty((len(ids), n + 2 * chosen_per_block + noise))  # in [0, 1)
         for row, place in zip(draws, places, strict=True):  # a counter-based generator: any place is drawn alone

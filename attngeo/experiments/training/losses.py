@@ -34,12 +34,18 @@ def linear_cross_entropy(
 class _LinearCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, weight, bias, labels, dtype, learning):
-        low, wide = weight.to(dtype), torch.promote_types(torch.float32, dtype)
-        grad_x, grad_weight, grad_bias = torch.empty_like(x), torch.zeros_like(weight), torch.zeros_like(bias)
+        low = weight.to(dtype)
+        wide = torch.promote_types(torch.float32, dtype)
+        grad_x = torch.empty_like(x)
+        grad_weight = torch.zeros_like(weight)
+        grad_bias = torch.zeros_like(bias)
         total = torch.zeros((), dtype=wide, device=x.device)
-        rows = len(x) if x.device.type != "cpu" else max(64, SLICE_BYTES // (4 * len(weight)))
+        rows = len(x)
+        if x.device.type == "cpu":
+            rows = max(64, SLICE_BYTES // (4 * len(weight)))
         for start in range(0, len(x), rows):
-            part, target = x[start : start + rows].to(dtype), labels[start : start + rows]
+            part = x[start : start + rows].to(dtype)
+            target = labels[start : start + rows]
             logits = torch.nn.functional.linear(part, low, bias.to(dtype))
             log_p = torch.log_softmax(logits.to(wide), dim=-1)
             total += -log_p.gather(1, target[:, None]).sum()

@@ -210,16 +210,21 @@ class Recorder(TrainerCallback):
 
 def _position_columns(form: BilinearForm, table: torch.Tensor) -> Iterator[dict[str, float]]:
     """s by octave of the position table (`attngeo.bilinear.waves`), of the sum over heads and of every head."""
-    summed, by_head = octave_scores(form, table), octave_scores(form, table, per_head=True)
-    for head in range(-1, form.n_heads):
-        columns = {}
-        for period in summed:
-            symmetry, share = summed[period] if head < 0 else (values[head] for values in by_head[period])
-            name = f"_{period}" if period else ""
-            columns[f"position_symmetry{name}"] = float(symmetry)
-            if period:
-                columns[f"position_share{name}"] = float(share)
-        yield columns
+    yield _octave_columns(octave_scores(form, table))
+    by_head = octave_scores(form, table, per_head=True)
+    for head in range(form.n_heads):
+        yield _octave_columns({period: (s[head], share[head]) for period, (s, share) in by_head.items()})
+
+
+def _octave_columns(scores: dict) -> dict[str, float]:
+    columns = {}
+    for period, (symmetry, share) in scores.items():
+        if period == 0:  # all waves together
+            columns["position_symmetry"] = float(symmetry)
+        else:
+            columns[f"position_symmetry_{period}"] = float(symmetry)
+            columns[f"position_share_{period}"] = float(share)
+    return columns
 
 
 @contextmanager

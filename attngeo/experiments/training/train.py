@@ -216,18 +216,22 @@ class RecordedTrainer(Trainer):
 def _trainer(config, output, arguments, corpus, vocabulary, tokens, listen) -> RecordedTrainer:
     if os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true":  # set by accelerate launch
         raise ParameterError("attngeo train shares batches between processes and not weights; launch it without FSDP.")
-    causal, attention = TrainingObjective(config.objective).causal, "eager" if arguments.use_cpu else "sdpa"
+    causal = TrainingObjective(config.objective).causal
+    attention = "eager" if arguments.use_cpu else "sdpa"
     shape = config.shape(vocabulary.size)
     model = build_model(shape, causal, config.init, config.seed, attention, config.positions, config.values)
     scale_logits(model, config.logit_scale)
     freeze_table(model, PositionTable(config.position_table), config.block_size)
     if config.window_near or config.window_far is not None:
         attend_within(model, config.window_near, config.window_far)
-    model.constraint, model.constraint_weight = Constraint(config.constraint), float(config.gamma)
-    batches, held_out = (
-        Batches(Blocks(ids, config.block_size, seed), config.objective, vocabulary, Masking.of(config), config.seed)
-        for ids, seed in ((tokens.train, config.seed), (tokens.held_out, None))
-    )
+    model.constraint = Constraint(config.constraint)
+    model.constraint_weight = float(config.gamma)
+
+    def batches_of(blocks: Blocks) -> Batches:
+        return Batches(blocks, config.objective, vocabulary, Masking.of(config), config.seed)
+
+    batches = batches_of(Blocks(tokens.train, config.block_size, config.seed))
+    held_out = batches_of(Blocks(tokens.held_out, config.block_size, seed=None))
     about = {
         "name": output.name,
         "status": "running",
@@ -256,6 +260,7 @@ def _trainer(config, output, arguments, corpus, vocabulary, tokens, listen) -> R
         callbacks=[recorder], model=model, args=arguments, train_dataset=places, data_collator=batches.at
     )
     trainer.remove_callback(PrinterCallback)
-    trainer.recorder, recorder.trainer = recorder, trainer
+    trainer.recorder = recorder
+    recorder.trainer = trainer
     about["sharing"] = trainer.accelerator.distributed_type.value.lower()  # no, multi_gpu, multi_cpu
     return trainer

@@ -112,14 +112,17 @@ def _kind(file: Path) -> str:
 def _plain(lines: Iterator[str]) -> Iterator[str]:
     """Documents apart by blank lines; where there are none, every line is a document."""
     held: list[str] = []
-    length, several = 0, False
+    length = 0
+    several = False
     for line in lines:
         if line.strip():
             held.append(line)
             length += len(line)
         elif held:
             yield "".join(held)
-            held, length, several = [], 0, True
+            held = []
+            length = 0
+            several = True
         if length > LOOKED_AT and not several:
             yield from held
             yield from lines
