@@ -210,9 +210,9 @@ def _read_merged(file: Path, written: int) -> dict[str, dict[str, Any]]:
 def _rows_by_run(experiment: Path, table: str, written: int) -> dict[str, pd.DataFrame]:
     """The rows of a table for each run, without columns that others of its runs have alone."""
     rows = pd.read_parquet(experiment / f"{table}.parquet")
+    runs = rows.pop("run")
     return {
-        run: own.drop(columns="run").dropna(axis="columns", how="all").reset_index(drop=True)
-        for run, own in rows.groupby("run", sort=False)
+        run: own.dropna(axis="columns", how="all").reset_index(drop=True) for run, own in rows.groupby(runs, sort=False)
     }
 
 
