@@ -106,7 +106,8 @@ def test_experiments_are_counted_by_what_they_are_evidence_for():
         "We planned seven experiments to test explanations of this kind. By the criteria of their plans, one confirmed"
         " the explanation that it tested, one confirmed it in part and two refuted it. In another experiment, the"
         " models hardly learned anything, so we do not count the results as evidence. One experiment tested the"
-        " assumption of the paper's Theorem 2.4, which is not met early in training. One experiment is not complete yet."
+        " assumption of the paper's Theorem 2.4, which is not met early in training. One experiment is not complete"
+        " yet."
     )
     assert set(findings.PLAIN) == set(findings.ORDER)
 
