@@ -5,8 +5,9 @@ reused until its key changes. The key is a hash of the chapter, its parameters, 
 of the libraries. A chapter whose header contains ``after: all`` shows the checks of the other chapters, so it is
 executed after them.
 
-A header may also declare variants, such as ``variants: {gamma: [1, 3]}``. A variant is the chapter with another value
-of one parameter. Its run is kept in the folder ``variants`` of the profile, where no summary counts it.
+A header may also declare variants, such as ``variants: {gamma: [1, 3]}``, or with a name for each value,
+``variants: {objective: {masked: masked words}}``. A variant is the chapter with another value of one
+parameter. Its run is kept in the folder ``variants`` of the profile, where no summary counts it.
 """
 
 import hashlib
@@ -64,6 +65,7 @@ class Choices(NamedTuple):
     meaning: str  # the comment beside the parameter
     own: Any  # the value of the chapter's own page
     variants: tuple[Variant, ...]  # the other values
+    names: dict[Any, str]  # what the page calls each value
 
 
 class ChapterFailed(AttngeoError):
@@ -113,9 +115,14 @@ def choices(profile: str) -> dict[str, list[Choices]]:
         found[chapter] = []
         for name, values in source.metadata["attngeo"]["variants"].items():
             converted = [checked(chapter, source, {name: value})[name] for value in values]
+            names = dict(
+                zip(converted, values.values() if isinstance(values, dict) else map(shown, converted), strict=True)
+            )
+            if usual[name] not in names:  # a profile may set a value that the header does not list
+                names = {usual[name]: shown(usual[name])} | names
             others = tuple(Variant(chapter, name, value) for value in converted if value != usual[name])
             meaning = parameters[name]["help"].partition(";")[0].strip()
-            found[chapter].append(Choices(name, meaning, usual[name], others))
+            found[chapter].append(Choices(name, meaning, usual[name], others, names))
         if profile == "smoke":
             found[chapter] = [found[chapter][0]._replace(variants=found[chapter][0].variants[:1])]
     return found

@@ -2,7 +2,7 @@
 # jupyter:
 #   attngeo:
 #     variants:
-#       experiment: [positions_characters, positions_mini, positions_pieces_longer]
+#       experiment: {positions_characters: characters, positions_mini: the paper's 4-layer dimensions, positions_pieces_longer: subword tokens}
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -18,7 +18,7 @@
 # objective and changed how the models encode positions.
 
 # %% tags=["parameters", "remove-input"]
-experiment: str = "positions_characters"  # planned experiment that the page begins with, a folder of data/runs
+experiment: str = "positions_characters"  # planned experiment at the head of the page; a folder of data/runs
 seeds: int = 10  # seeds of each experiment that count, the first ones of its plan; in [3, 10]
 
 # %% tags=["remove-cell"]

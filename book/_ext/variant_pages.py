@@ -27,14 +27,15 @@ def add_switch(app: Sphinx, page: str, body: str) -> str:
         addresses |= {variant.value: f"{chapter}-{variant.suffix}.html" for variant in parameter.variants}
         current = here.value if here and here.parameter == parameter.parameter else parameter.own
         links = [
-            f'<a href="{escape(address)}"{CURRENT if value == current else ""}>{escape(execute.shown(value))}</a>'
-            for value, address in sorted(addresses.items())
+            f'<a href="{escape(addresses[value])}"{CURRENT if value == current else ""}>{escape(name)}</a>'
+            for value, name in parameter.names.items()
+            if value in addresses  # the smoke profile has the first variant alone
         ]
         meaning = f" ({escape(parameter.meaning)})" if parameter.meaning else ""
         lines.append(f"<p>Choose <code>{parameter.parameter}</code>{meaning}: {' '.join(links)}</p>")
     if not lines:
         return body
-    explained = "<p>The whole page, with its figures and verdicts, was computed for this value.</p>"
+    explained = "<p>All numbers, figures and verdicts on this page were computed for the chosen value.</p>"
     switch = f'<nav class="{SWITCH}" aria-label="Values of parameters">{"".join(lines)}{explained}</nav>'
     title, end, rest = body.partition("</h1>")
     return f"{title}{end}{switch}{rest}"

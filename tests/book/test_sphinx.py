@@ -37,7 +37,7 @@ MIDDLE = chapter(
     "# it is {glue:text}`number`.",
     "caption = 'A hidden one.'\ntable(pd.DataFrame({'a': [n]}), 'tab-hidden', caption)",
     parameters="n: int = 1  # number; in [0, 9]",
-    attngeo="{variants: {n: [3, 5]}}",
+    attngeo="{variants: {n: {3: three, 5: five}}}",
 ).replace("# %%\ncaption", '# %% tags=["remove-cell"]\ncaption')
 LAST = chapter(
     "Last",
@@ -144,8 +144,8 @@ def test_a_variant_of_a_chapter_is_a_page_beside_it_that_nothing_else_lists(book
     for name, value in ("middle", 7), ("middle-n-3", 3):
         assert re.search(rf"Table 1\.1 One n, \W+n = {value}\W+\.", words(book, name)) and "(1.1)" in page(book, name)
         switch = re.search('<nav class="variants".*?</nav>', page(book, name))[0]
-        links = [f'<a href="middle-n-3.html"{" aria-current=#page#" * (value == 3)}>3</a>']
-        links += [f'<a href="middle.html"{" aria-current=#page#" * (value == 7)}>7</a>']
+        links = [f'<a href="middle.html"{" aria-current=#page#" * (value == 7)}>7</a>']
+        links += [f'<a href="middle-n-3.html"{" aria-current=#page#" * (value == 3)}>three</a>']
         assert f"Choose <code>n</code> (number): {' '.join(links)}".replace("#", '"') in switch
     assert "Take away" in words(book, "middle-n-3") and "It is in Fig. 1.1, Table 1.1" in words(book, "start")
     variant = nbformat.read(built / "notebooks/middle-n-3.ipynb", 4)
