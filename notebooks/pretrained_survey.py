@@ -10,12 +10,14 @@
 # # Encoders are more symmetric than decoders, and size matters, too
 #
 # An *encoder* is a model in which every token attends to the tokens on both sides, and a *decoder* is a model in which every token
-# attends only to the tokens before it. If the query-key matrices of these two kinds of model differ in their
-# [symmetry](bilinear_form.py), then the weights of a model show how it was trained. You would also know which symmetry score to
+# attends only to the tokens before it. If the query-key matrices of these two kinds of model differ in
+# [symmetry](bilinear_form.py), then the weights of a model reveal how it was trained, and you know which symmetry score to
 # expect of your own model. The paper {cite}`saponati2025` claims that encoders are the more symmetric models (Section 3).
 #
-# **{glue:text}`answer` Among the models whose scores the authors released, the encoder has the higher symmetry score
-# in {glue:text}`pairs` pairs of an encoder and a decoder ({glue:text}`share`).** {glue:md}`strength:myst`
+# **{glue:text}`answer` Among the language models whose scores the authors released, the encoder has the higher symmetry score
+# in {glue:text}`pairs` pairs of an encoder and a decoder ({glue:text}`share`).** {glue:md}`strength:myst` for published text
+# models. {glue:md}`text-alone:myst`
+#
 # Symmetry also depends on size. {glue:text}`by-size` A comparison is therefore fair only if the two models have a similar number of
 # parameters. {glue:text}`equal-size-short`
 
@@ -23,7 +25,7 @@
 leave_out: list = []  # families of models to leave out, such as ALBERT or GPT; the page lists none by default
 
 # %% tags=["remove-cell"]
-from attngeo.experiments.runs.numbers_in_words import as_percent
+from attngeo.experiments.runs.numbers_in_words import as_percent, spelled
 from attngeo.experiments.survey.families import GROUPS, least_told, of_families
 from chapters.heads_or_sum.evidence import PARTS, evidence, families, heads_outside, whole
 from chapters.heads_or_sum.pictures import symmetry_of_families
@@ -36,7 +38,7 @@ from livingpaper.display.page import glue, show, table
 from livingpaper.display.strength import strength
 from livingpaper.released_results import released_results
 
-SOURCE = "We use the released medians over layers, and only those of distinct, trained and correctly extracted models."
+SOURCE = "We use the released medians over layers, and only models that are distinct, trained and correctly extracted."
 
 models = chosen(leave_out)
 released = models.released
@@ -45,14 +47,14 @@ unsized = told.of_unknown_size(models.stacks)
 glue("pairs", told.share(won, pairs))
 glue("share", told.percent(won, pairs))
 decided = told.is_decided(models.results)
-glue("answer", "For language models, this is true." if decided else "For language models, this is not certain.")
+glue("answer", f"For published language models, this is {'true' if decided else 'not certain'}.")
 glue("strength", strength("solid" if decided else "not shown"))
 glue("by-size", told.one_line(told.by_size(released)))
 glue("equal-size-short", told.one_line(told.of_equal_size_in_short(released)))
 glue("equal-size", told.one_line(told.equal_size(released, models.read)))
 
 # %% tags=["remove-input"]
-symmetry_by_size(models, unsized)
+symmetry_by_size(models, told.left_out(unsized))
 
 # %% tags=["remove-cell"]
 in_figure = released_results().query("figure == '2'")
@@ -68,8 +70,9 @@ for name, value in {
     "pairs-read": told.share(*own),
     "share-read": told.percent(*own),
     "which-read-text": told.one_line(told.which_read_text(models.stacks)),
-    "text-alone": told.of_text_alone(models.stacks),
-    "learned": told.share(*told.with_learned_positions(models.results)),
+    "text-alone": told.one_line(told.of_text_alone(models.stacks)),
+    "pairs-of-families": told.of_families_alone(models.results),
+    "learned": told.share(len(sizes.with_learned_positions(released)), int((released["part"] == "encoder").sum())),
     "other-modalities": told.other_modalities(models.results),
     "n-families-encoders": count["bidirectional"],
     "n-families-decoders": count["causal"],
@@ -84,42 +87,44 @@ for name, value in {
 
 # %% [markdown]
 # :::{admonition} How sure is this?
-# - We know the released scores second-hand, from [an audit](../notation.md#the-audit) of the authors' files. Figure 2 of the paper
-#   shows {glue:text}`n-drawn` language models. We leave out {glue:text}`n-left-out` of them, because they repeat another model, have
-#   random weights, were extracted wrongly or are of another kind ([every point](pretrained_survey_details.py#every-released-point)).
-# - The {glue:text}`n-encoders` released encoders belong to only {glue:text}`n-families` families, and the models of a family share
-#   authors, data or training recipe.
-# - We also read the weights of other models ourselves. Among these models, the encoder has the higher score in
-#   {glue:text}`pairs-read` pairs of families ({glue:text}`share-read`). {glue:text}`which-read-text` {glue:text}`text-alone`
-# - In small models, the symmetry of encoders depends on [the type of positional encoding](why.py). In our comparison,
-#   {glue:text}`learned` released encoders have learned position embeddings, so we cannot separate the two influences.
+# - We know the released scores only second-hand, from [an audit](../notation.md#the-audit): somebody else read the authors' files
+#   before this project began, and we have not seen these files ourselves. Figure 2 of the paper shows {glue:text}`n-drawn` language
+#   models. We leave out {glue:text}`n-left-out` of them, because they repeat another model, have random weights, were extracted
+#   wrongly or are of another kind (see [every point](pretrained_survey_details.py#every-released-point)).
+# - The {glue:text}`n-encoders` released encoders belong to only {glue:text}`n-families` families. If each family counts once, the
+#   encoder has the higher score in {glue:text}`pairs-of-families` pairs of families.
+# - We also scored the published weights of other models ourselves. Among these models, the encoder has the higher score in
+#   {glue:text}`pairs-read` pairs of families ({glue:text}`share-read`). {glue:text}`which-read-text`
+# - In small models, the symmetry of encoders depends on [the type of positional encoding](why.py). Because
+#   {glue:text}`learned` released encoders have learned position embeddings, we cannot compare types of positional encoding here.
 # - We sort models by what their tokens attend to, and not by what they were trained to predict. The encoders of
 #   {glue:text}`not-masked` were never trained to fill in masked tokens.
 # :::
 #
 # ## What we compared
 #
-# A model has one query-key matrix in each layer, which is the sum over its heads. We compute the symmetry score of this matrix, and
-# the score of a model is the median over its layers. The authors released such scores for language, vision and audio models. For
+# Each layer of a model has one query-key matrix, the sum over the heads of the layer. The score of a model is the median of the
+# symmetry scores of these matrices over the layers. The authors released such scores for language, vision and audio models. For
 # each of these modalities, we compare every encoder with every decoder, and we count the pairs in which the encoder has the higher
-# score ({numref}`tab-survey-modalities`). This share of pairs is also known as the area under the ROC curve (AUC). The share
+# score ({numref}`tab-survey-modalities`). The share of these pairs is also known as the area under the ROC curve (AUC). The AUC
 # is 100 % if the score separates the two groups completely and about 50 % if the scores of the two groups do not differ.
 
 # %% tags=["remove-input"]
 table(
     told.modalities(models.results),
     name="tab-survey-modalities",
-    caption="Released models that count as evidence, and how often the encoder has the higher symmetry score. In models"
-    " that contain both an encoder and a decoder, we compare these two parts of the same model.",
+    caption="Number of released models that count as evidence, and share of the pairs in which the encoder has the higher"
+    " symmetry score. In models that contain both an encoder and a decoder, we compare these two parts of the same model.",
 )
 
 # %% [markdown]
 # Among language models, the two groups hardly overlap. {glue:text}`exceptions` {glue:text}`other-modalities`
-# {glue:text}`reversed-halves` The [details](pretrained_survey_details.py#vision-audio-and-models-with-both-halves) have the checks of
-# vision, audio and encoder-decoder models.
+# {glue:text}`reversed-halves` The checks of vision, audio and encoder-decoder models are on the [details
+# page](pretrained_survey_details.py#vision-audio-and-models-with-both-halves).
 #
-# For language models, we call the claim of the paper confirmed if the 95 % confidence interval of the AUC lies above one half. We
-# require this both for an interval that treats the models as independent and for an interval that treats whole families as units.
+# For language models, we call the paper's claim confirmed if the 95 % confidence interval of the AUC lies above one half. We compute
+# this interval in two ways, and we require both intervals to lie above one half. The first interval treats the models as
+# independent. The second interval treats the families as independent: we resample whole families with all of their models.
 
 
 # %%
@@ -143,6 +148,8 @@ show(section_3_symmetry_in_language(leave_out), unfolded=True)
 # ## Larger encoders are less symmetric
 #
 # {glue:text}`falls` {numref}`fig-survey-sizes` shows every model, and {numref}`tab-survey-sizes` shows the medians.
+# {glue:text}`largest`
+#
 # {glue:text}`inside`
 
 # %% tags=["remove-input"]
@@ -153,9 +160,9 @@ table(
 )
 
 # %% [markdown]
-# We also compared models of a similar size. For this purpose, we paired every encoder with every decoder for which neither of
-# the two models has more than {glue:text}`equal` times the parameters of the other. {glue:text}`equal-size`
-# {glue:text}`unsized` We do not know why symmetry depends on size.
+# We also compared models of a similar size. For this purpose, we paired every encoder with every decoder whose number of
+# parameters differs by at most a factor of {glue:text}`equal`. {glue:text}`equal-size` {glue:md}`unsized:myst` We do not know why symmetry
+# depends on size.
 
 
 # %%
@@ -171,18 +178,21 @@ def section_3_symmetry_at_equal_size(leave_out=()):
     read = sizes.read_by_size(without(recorded_weights().stacks, leave_out))
     rho = sizes.rank_correlation(released, "encoder")
     yield compare("released encoders: rank correlation of s with the number of parameters", rho, "<", -0.5)
-    for words, models in (("released scores", released), ("weights read here", read)):
+    for words, models in (("released scores", released), ("our own scores", read)):
         pairs = sizes.of_equal_size(models)
         higher = (pairs["difference"] > 0).sum()
         yield exact(
-            f"{words}: pairs of similar size, of {len(pairs)}, with the more symmetric encoder", higher, len(pairs), 0
+            f"{words}: pairs, of the {len(pairs)} of similar size, in which the encoder has the higher s",
+            higher,
+            len(pairs),
+            0,
         )
-        least = f"{words}: smallest difference in s, encoder minus decoder, of these pairs"
+        least = f"{words}: smallest difference in s, encoder minus decoder, among these pairs"
         yield compare(least, pairs["difference"].min(), ">")
     return {
-        "remark": f"""Two models have a similar size if neither has more than {sizes.EQUAL} times the parameters of the other.
-        A model occurs in several pairs, so the pairs are not independent. Models whose parameters we could not count are left
-        out, as the page says."""
+        "remark": f"""Two models have a similar size if their numbers of parameters differ by at most a factor of
+        {sizes.EQUAL}. The same model occurs in several pairs, so the pairs are not independent. Models with an unknown number
+        of parameters are left out."""
     }
 
 
@@ -192,11 +202,15 @@ show(section_3_symmetry_at_equal_size(leave_out))
 of_families_here = without(families(whole(evidence().layers), PARTS), leave_out)
 middle = of_families_here.groupby("attention")[["heads", "symmetry"]].median()
 outside = heads_outside(evidence())
+exception = (
+    " It is [the exception described below](#the-models-whose-weights-we-read)." if "BART g2p" in unsized else ""
+)
 for name, value in {
     "falls": told.one_line(told.falls_with_size(released)),
-    "equal": "two" if sizes.EQUAL == 2 else sizes.EQUAL,
+    "equal": spelled(sizes.EQUAL),
     "inside": told.one_line(told.inside_encoder_decoder_models(models.halves)),
-    "unsized": told.one_line(unsized),
+    "largest": told.largest_encoder(released),
+    "unsized": told.left_out(unsized) + exception,
     **{f"heads-{part}s": f"{middle.loc[kind, 'heads']:.2f}" for part, kind in GROUPS.items()},
     **{f"sum-{part}s": f"{middle.loc[kind, 'symmetry']:.2f}" for part, kind in GROUPS.items()},
     **{f"outside-{part}s": as_percent(outside[kind]) for part, kind in GROUPS.items()},
@@ -207,47 +221,48 @@ for name, value in {
 # %% [markdown]
 # ## The models whose weights we read
 #
-# We also read the weights of models that we could open ourselves, among them models of images, sound, chemical reactions and
-# proteins ([every model](pretrained_survey_details.py#every-model)). Here we compare families, and each family counts once.
-# {numref}`tab-survey-read` shows how the result depends on the models that we compare. {glue:text}`reverse-of-the-rule`
+# We also scored the published weights of models that we could download, among them models of images, sound, chemical reactions and
+# proteins (see [every model](pretrained_survey_details.py#every-model)). Here we compare families, and each family counts once.
+# {numref}`tab-survey-read` shows how the result depends on the choice of models. {glue:text}`reverse-of-the-rule`
 
 # %% tags=["remove-input"]
 table(
     told.read_here(models.stacks),
     name="tab-survey-read",
-    caption="Pairs of a family of encoders and a family of decoders in which the encoder has the higher symmetry score, for several"
-    " choices of the models that we read.",
+    caption="Pairs of an encoder family and a decoder family in which the encoder has the higher symmetry score, for several"
+    " choices among the models that we scored ourselves.",
 )
 
 # %% [markdown]
-# With {glue:text}`n-families-encoders` families of encoders and {glue:text}`n-families-decoders` families of decoders, a share
-# between {glue:text}`least` and {glue:text}`most` does not differ significantly from 50 %.
+# With {glue:text}`n-families-encoders` families of encoders and {glue:text}`n-families-decoders` families of decoders, any share of
+# pairs between {glue:text}`least` and {glue:text}`most` could be due to chance.
 #
 # ## Are the heads symmetric, or only their sum?
 #
-# The scores above belong to the sum over the heads of a layer, to which [no softmax is ever applied](bilinear_form.py). We therefore
-# also scored the heads themselves ({numref}`fig-heads-or-sum`). {glue:text}`heads-told`
+# The scores above are scores of the sum over the heads of a layer. A model never applies a softmax [to this
+# sum](bilinear_form.py), but only to each head. We therefore also scored the individual heads ({numref}`fig-heads-or-sum`).
+# {glue:text}`heads-told`
 
 # %% tags=["remove-input"]
 symmetry_of_families(of_families_here)
 
 # %% [markdown]
-# Most single heads are more symmetric than random heads. In all encoders that we read, {glue:text}`outside-encoders` of the
-# single heads lie above the range that contains 95 % of heads with random weights. In decoders, the share is
-# {glue:text}`outside-decoders`. The sum adds more symmetry in encoders than in decoders because the skew-symmetric parts of their
-# heads add up less ([details](heads_or_sum.py)).
+# Most individual heads are more symmetric than random heads. In encoders, {glue:text}`outside-encoders` of the individual heads
+# score above the range that contains 95 % of heads with random weights. In decoders, {glue:text}`outside-decoders` of the heads
+# score above this range. Summing over heads increases the symmetry more in encoders than in decoders, because the skew-symmetric
+# parts of the heads reinforce each other less in encoders (see [the details](heads_or_sum.py)).
 #
 # ## What it means for you
 #
-# - `attngeo score MODEL` scores your model and reports which scores random weights of the same shape would have.
-# - Compare your model with models of a similar size, because [larger encoders are less
-#   symmetric](#larger-encoders-are-less-symmetric), and with models that have the same type of positional encoding.
+# - To score your own model, run `attngeo score MODEL`. The command also reports the scores of random weights of the same shape.
+# - Compare your model only with models of a similar size, because [larger encoders are less
+#   symmetric](#larger-encoders-are-less-symmetric), and only with models that have the same type of positional encoding.
 # - [Fine-tuning on labels](pretrained_survey_details.py#the-same-models-in-the-paper-and-what-later-training-does) and [rounding to
-#   four bits](pretrained_survey_details.py#weights-in-fewer-bits) changed the symmetry score only little in the models that we could
-#   compare.
-# - If you have access to the Hugging Face Hub, `attngeo survey --group llama-3.1` scores more recent models.
+#   four bits](pretrained_survey_details.py#weights-in-fewer-bits) changed the symmetry score only slightly in the models that we
+#   could compare.
+# - To score more recent models, run `attngeo survey --group llama-3.1` on a computer with access to the Hugging Face Hub.
 #
-# The [details](pretrained_survey_details.py) contain every model and every released point, other choices of models, and the second
-# score of the paper, directionality.
+# The [details page](pretrained_survey_details.py) contains every model, every released point, other choices of models, and the
+# paper's second score, directionality.
 #
 # Next: [Why are encoders symmetric?](why.py)

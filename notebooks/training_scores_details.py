@@ -74,6 +74,16 @@ from chapters.training_scores import (
     skew_shares,
     spoken_of,
 )
+from chapters.training_scores.tables import (
+    decoder_change_table,
+    growth_table,
+    measure_table,
+    our_decoders,
+    quoted,
+    released_growth,
+    released_skew_table,
+    setting,
+)
 from livingpaper.display.page import glue, show, table
 from attngeo.bilinear.random_matrices import symmetry_mean, symmetry_sd
 from livingpaper.claims.claim import Verdict, claim, compare, exact
@@ -84,7 +94,7 @@ from attngeo.files.checkout import data
 from attngeo.experiments.runs.arms import Arm, Contrast
 from attngeo.experiments.runs.estimates import LEAST_SEEDS
 from attngeo.experiments.runs.experiments import recorded_runs
-from attngeo.experiments.runs.numbers_in_words import as_score, joined_by_and, number
+from attngeo.experiments.runs.numbers_in_words import as_score, number, spelled
 from attngeo.experiments.training.bert import Decoder, Encoder, bert_config
 from attngeo.choices import PRESETS, Shape
 from attngeo.experiments.training.config import configure
@@ -243,7 +253,7 @@ def growth(on_wikipedia: bool):
     yield from beside([*grown, *fallen])
     if not any(one.known for one in grown):
         return {"remark": "None of our settings on these texts has three seeds."}
-    names = joined_by_and([f"*{fall.label}*" for fall in fallen]) if fallen else "none of our settings"
+    names = quoted(fall.label for fall in fallen) if fallen else "none of our settings"
     return {
         "remark": f"""{doubt([*grown, *fallen])} The symmetry score decreases after its peak by more than the variation
         between seeds in {names}."""
@@ -445,6 +455,137 @@ def skew_layers_elsewhere():
 show(skew_layers_on_wikipedia(), skew_layers_elsewhere())
 
 # %% [markdown]
+# ## How much the symmetry of encoders grows
+#
+# In all six of the authors' encoders, the symmetry score increases between the first and the last recorded step
+# ({numref}`tab-training-growth-authors`). The symmetry score of our encoders with learned position embeddings increases in every
+# setting with at least three seeds ({numref}`tab-training-growth-ours`).
+
+# %% tags=["remove-input"]
+table(
+    released_growth(),
+    name="tab-training-growth-authors",
+    caption="Increase of the median symmetry score in the authors' encoders between the first and the last recorded step."
+    " Each encoder was trained once.",
+)
+table(
+    growth_table(),
+    name="tab-training-growth-ours",
+    caption="Increase of the median symmetry score in our encoders with learned position embeddings, from the first to the"
+    " last step, with 95 % confidence intervals over seeds. The table lists all settings with at least three seeds in which"
+    " the encoders learned anything. All models have 4 layers and were trained on Wikipedia. The last five rows are planned"
+    " experiments.",
+)
+
+# %% [markdown]
+# Without learned position embeddings, the symmetry of our encoders hardly grows. In the first planned experiment with
+# character-level models ({glue:text}`first-seeds` seeds), the mean symmetry score of the encoders with rotary position
+# embeddings rises to {glue:text}`rotary-peak` and falls to {glue:text}`rotary-end` by the end of training, and the
+# interval of this decrease excludes zero. In the same experiment, the mean symmetry score of the encoders without
+# any positional encoding rises to {glue:text}`none-peak` and ends at {glue:text}`none-end`. In the second experiment, which
+# used new seeds, the symmetry score of the encoders with rotary position embeddings increases by {glue:text}`new-growth` in total,
+# and the interval of this increase, {glue:text}`new-interval`, includes zero.
+
+# %% tags=["remove-cell"]
+first_rotary, first_none = (
+    climb_of(planned_of(ENCODER, positions)["positions_characters"]) for positions in ("rotary", "none")
+)
+new_rotary = climb_of(planned_of(ENCODER, "rotary")["positions_characters_new_seeds"])
+assert first_rotary.fall.low > 0 and new_rotary.growth.low < 0 < new_rotary.growth.high
+assert len(planned_of(ENCODER, "learned")) == 5  # "the last five rows"
+for name, value in {
+    "first-seeds": len(first_rotary.arm),
+    "rotary-peak": number(first_rotary.mean.max(), 2),
+    "rotary-end": number(first_rotary.mean.iloc[-1], 2),
+    "none-peak": number(first_none.mean.max(), 2),
+    "none-end": number(first_none.mean.iloc[-1], 2),
+    "new-growth": number(new_rotary.growth.value, 3),
+    "new-interval": f"[{number(new_rotary.growth.low, 3)}, {number(new_rotary.growth.high, 3, '+')}]",
+}.items():
+    glue(name, value)
+
+# %% [markdown]
+# ## How the directionality of decoders changes
+#
+# The paper predicts that decoders "develop high-norm columns incrementally during training" (Section 4.1, first paragraph). In
+# our decoders with learned position embeddings, the directionality score decreases in {glue:text}`n-change-fall` of
+# {glue:text}`n-change` settings, and the interval of the decrease excludes zero in {glue:text}`n-change-met` of them
+# ({numref}`tab-training-decoder-change`), namely in {glue:text}`change-met`. In no setting does the directionality score increase by
+# more than the variation between seeds.
+
+# %% tags=["remove-input"]
+table(
+    decoder_change_table(),
+    name="tab-training-decoder-change",
+    caption="Change of the median directionality score in our decoders with learned position embeddings, from the first to the"
+    " last step, with 95 % confidence intervals over seeds. A negative change means that the dominance of columns increases,"
+    " as the paper predicts.",
+)
+
+# %% [markdown]
+# In the authors' decoders, the dominance of columns increases after the first recorded step in all three decoders with 4
+# layers, but in only {glue:text}`n-fall-deep` of the three decoders with 12 layers. The directionality scores of the decoders
+# with 12 layers change by between {glue:text}`d-move-low` and {glue:text}`d-move-high` after this step. The standard deviation of
+# the difference between two randomly initialised models with 12 layers, {glue:text}`gap-sd-12`, is of a similar size.
+#
+# ## Some layers of decoders become skew-symmetric
+#
+# According to the paper, decoders "learn almost non-symmetric matrices with strong skew-symmetric matrices in the middle
+# layers" (Section 4.1, second paragraph). Each of the authors' 12-layer decoders does have at least one layer that is clearly
+# skew-symmetric ({numref}`tab-training-skew`). In the most skew-symmetric layer of each decoder, the skew-symmetric part of the
+# query-key matrix accounts for {glue:text}`skew-shares` of the squared norm. In a random matrix, the skew-symmetric part accounts
+# for half of the squared norm. The paper does not state how large the skew-symmetric part must be to count as strong. We also
+# cannot check whether the skew-symmetric layers are the middle layers, because our copy of the scores does not record the order
+# of the layers.
+
+# %% tags=["remove-input"]
+table(
+    released_skew_table(),
+    name="tab-training-skew",
+    caption="The most skew-symmetric layer of each of the authors' 12-layer decoders at the end of training.",
+)
+
+# %% [markdown]
+# In {glue:text}`n-skew-settings` of {glue:text}`n-least-settings` settings of our own, much smaller decoders with learned position
+# embeddings, one layer has a clearly negative symmetry score ({numref}`tab-training-least-layer`). This setting is
+# {glue:text}`skew-settings`. In the other settings, even the lowest symmetry score of any layer, averaged over seeds, is close to
+# zero or positive.
+
+# %% tags=["remove-input"]
+table(
+    measure_table(our_decoders(), least_layer, "lowest s of any layer", digits=3),
+    name="tab-training-least-layer",
+    caption="Lowest symmetry score of any layer in our decoders with learned position embeddings at the end of training,"
+    " averaged over seeds, with 95 % confidence intervals.",
+)
+
+# %% tags=["remove-cell"]
+changes = {setting(arm): case(arm, "", arm.estimate(change), -1) for arm in our_decoders()}
+assert not any(found.reversed for found in changes.values())  # "In no setting does the score increase"
+course = released_course()
+decoders = course[course["part"] == "decoder"].assign(move=lambda rows: rows["end"] - rows["first"])
+small, deep = (decoders.loc[decoders["layers"] == depth, "move"] for depth in (4, 12))
+assert (small < 0).all()
+least = {setting(arm): (arm, arm.estimate(least_layer)) for arm in our_decoders()}
+skew = [name for name, (arm, found) in least.items() if found.high < -SPREADS * symmetry_sd(arm.config["d_model"])]
+assert len(skew) == 1 and all(found.value > -0.01 for name, (_, found) in least.items() if name not in skew)
+for name, value in {
+    "n-change": spelled(len(changes)),
+    "n-change-fall": spelled(sum(found.estimate.value < 0 for found in changes.values())),
+    "n-change-met": spelled(sum(found.met for found in changes.values())),
+    "change-met": quoted([name for name, found in changes.items() if found.met]),
+    "n-fall-deep": spelled((deep < 0).sum()),
+    "d-move-low": number(deep.min(), 2),
+    "d-move-high": number(deep.max(), 2, "+"),
+    "gap-sd-12": number(random_gap_sd(12), 2),
+    "skew-shares": skew_shares(decoders_of_12_layers()),
+    "n-least-settings": spelled(len(least)),
+    "n-skew-settings": spelled(len(skew)),
+    "skew-settings": quoted(skew),
+}.items():
+    glue(name, value)
+
+# %% [markdown]
 # ## Rows first, then columns
 #
 # In the released scores directionality does not only grow. Early, $d$ is positive, the side of rows, in
@@ -608,7 +749,7 @@ for name, value in {
     "least-fall": f"{SETTLED:g}",
     "n-several": len(rises) - len(alone),
     "n-planned-fall": len(fallen_planned),
-    "planned-fall": joined_by_and([f"*{arm.label}*" for arm in fallen_planned]),
+    "planned-fall": quoted(arm.label for arm in fallen_planned),
 }.items():
     glue(name, value)
 

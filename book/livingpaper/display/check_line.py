@@ -1,5 +1,6 @@
 """A check as the book shows it: one line, which unfolds to its numbers."""
 
+from collections.abc import Hashable
 from typing import NamedTuple
 
 import pandas as pd
@@ -93,7 +94,7 @@ def check_line(result: Result, unfolded: bool = False) -> str:
         _sentence(typeset(result.title)),
         *map(_contradicted, [row for row in lines if row.missed][:1]),
     ]
-    n = len(result.comparisons)
+    n = len({_measurement(c) for c in result.comparisons})
     parts = [
         badge(str(result.verdict), result.supported),
         f'<span class="check-said">{" ".join(said)}</span>',
@@ -123,9 +124,14 @@ def rows(result: Result) -> list[Row]:
         if _is_identity(c):
             identities[c.claim is None].append(c)
         else:
-            others.setdefault((c.quantity, c.interval or (c.measured, c.relation, c.expected)), _row(c))
+            others.setdefault(_measurement(c), _row(c))
     merged = [_merged(same) if len(same) > 1 else _row(same[0]) for same in identities.values() if same]
     return sorted([*others.values(), *merged], key=lambda row: (not row.missed, not row.paper))
+
+
+def _measurement(c: Comparison) -> Hashable:
+    """The same for both ends of an interval, and different for everything else that was measured."""
+    return c.quantity, c.interval or (c.measured, c.relation, c.expected)
 
 
 def _is_identity(c: Comparison) -> bool:

@@ -4,7 +4,7 @@ STRENGTHS = {
     "proven": "We prove this result, and we check the formulas of the proof on small examples.",
     "solid": "We found this result in many models, and it does not change when we count the models in a different way.",
     "in small models": "We found this result in models that we trained. They are much smaller than those in use.",
-    "measured, unexplained": "We measured this result in released models, but we do not know its cause.",
+    "measured, unexplained": "This result was measured in released models, but we do not know its cause.",
     "not shown": "The evidence is not sufficient to answer this question.",
 }
 

@@ -31,13 +31,9 @@ def symmetry_of_families(of_families: pd.DataFrame) -> CaptionedFigure:
         label.set_color(colour)
     panel.set(xlabel="symmetry score s, median over layers", ylim=(len(rows) - 0.4, -0.6))
     figure.legend(loc="outside lower center", ncols=2)
-    middle = rows.groupby("attention")[["heads", "symmetry"]].median()
-    numbers = {kind: tuple(f"{value:.2f}" for value in middle.loc[kind]) for kind in GROUPS.values()}
-    (e_heads, e_sum), (d_heads, d_sum) = numbers["bidirectional"], numbers["causal"]
-    caption = f"""Symmetry score of the heads of a layer (open circles) and of their sum (diamonds), for each family of models
-    whose layers have several heads. Encoders are blue and decoders are orange. In the median family of encoders, the heads
-    score {e_heads} and their sum scores {e_sum}. In the median family of decoders, the heads score {d_heads} and their sum
-    scores {d_sum}. The score of the heads is the mean of their symmetry scores, weighted by the squared norms of their matrices."""
+    caption = """Symmetry score of the individual heads of a layer (open circles) and of the sum over these heads (diamonds),
+    for each family of models whose layers have several heads. Encoders are blue and decoders are orange. Each circle shows the
+    mean of the symmetry scores of the heads, weighted by the squared norms of their matrices."""
     alt = f"""Dot plot with a row for each of {len(rows)} families. A line leads from the score of the heads to the score of
     their sum. The lines of encoders are long and lead to the right, and the lines of decoders are short and lie near
     zero."""

@@ -52,12 +52,12 @@ def _still(groups: dict[str, pd.DataFrame], unsized: str) -> CaptionedFigure:
     count = released.groupby("part").size()
     caption = f"""Symmetry score $s$ of language models against their number of parameters. Encoders are blue and decoders
     are orange. Filled points are {count["encoder"]} encoders and {count["decoder"]} decoders whose scores the authors
-    released. Pale points are the encoders and decoders inside released encoder-decoder models, and rings are models whose
-    weights we read. Among the filled points, the rank correlation (Spearman) of $s$ with the number of parameters is
+    released. Pale points are the encoders and decoders inside released encoder-decoder models, and rings are models that
+    we scored ourselves. Among the filled points, the rank correlation (Spearman) of $s$ with the number of parameters is
     {rho["encoder"]} for encoders and {rho["decoder"]} for decoders. {unsized}"""
-    alt = f"""Scatter plot of symmetry score against number of parameters on a log axis. Encoders lie above decoders at every
-    size. The correlation with size is {rho["encoder"]} for encoders and {rho["decoder"]} for decoders, which lie near
-    zero."""
+    alt = f"""Scatter plot of the symmetry score against the number of parameters on a logarithmic axis. At every size,
+    encoders lie above decoders, and decoders lie near zero. The rank correlation of the score with the number of parameters
+    is {rho["encoder"]} for encoders and {rho["decoder"]} for decoders."""
     return CaptionedFigure(figure, "fig-survey-sizes", " ".join(caption.split()), alt)
 
 

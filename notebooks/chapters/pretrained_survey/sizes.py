@@ -23,11 +23,11 @@ def released_by_size(results: pd.DataFrame) -> pd.DataFrame:
     """Distinct, trained, correctly extracted language models of Figure 2, each a whole encoder or a whole decoder.
 
     Returns:
-        Columns model, family, part, parameters (as the authors' file states them), s.
+        Columns model, family, part, positions, parameters (as the authors' file states them), s.
     """
     counted = results[results["counted"] & (results["figure"] == "2") & results["attention"].isin(PARTS)]
     rows = counted.assign(part=counted["attention"].map(PARTS), parameters=counted["parameters"].astype(float))
-    return rows[["model", "family", "part", "parameters", "s"]].reset_index(drop=True)
+    return rows[["model", "family", "part", "positions", "parameters", "s"]].reset_index(drop=True)
 
 
 def halves_by_size(results: pd.DataFrame) -> pd.DataFrame:
@@ -54,6 +54,11 @@ def rank_correlation(models: pd.DataFrame, part: str) -> float:
     """Spearman's rank correlation of s with the number of parameters, of the encoders or of the decoders."""
     chosen = models[models["part"] == part]
     return float(spearmanr(chosen["parameters"], chosen["s"]).statistic)
+
+
+def with_learned_positions(released: pd.DataFrame) -> pd.DataFrame:
+    """The encoders with learned position embeddings, among which the type of positional encoding is the same."""
+    return released[(released["part"] == "encoder") & (released["positions"] == "learned")]
 
 
 def pairs_of(models: pd.DataFrame) -> pd.DataFrame:

@@ -4,11 +4,18 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from attngeo.experiments.runs.numbers_in_words import as_percent, joined_by_and, number, share_of
+from attngeo.experiments.runs.numbers_in_words import as_percent, joined_by_and, number, share_of, spelled
 from attngeo.experiments.survey.families import compared, of_families
 from chapters.pretrained_survey.choices import ALL, TEXT_ALONE, WITHOUT_FEW_BITS, choices
 from chapters.pretrained_survey.measures import families_of_modality, halves, of_modality
-from chapters.pretrained_survey.sizes import of_equal_size, pairs_of, rank_correlation
+from chapters.pretrained_survey.sizes import (
+    CLASSES,
+    EQUAL,
+    of_equal_size,
+    pairs_of,
+    rank_correlation,
+    with_learned_positions,
+)
 from livingpaper.sizes import recorded_parameters
 
 FALLS = -0.5  # a rank correlation of s with size below which we say that s falls with size
@@ -18,7 +25,7 @@ WHOLE_NAMES = {"iGPT": "ImageGPT"}  # of families with a short name in the regis
 CHOICES = {  # of models whose weights were read: as `families.choices` calls them, and as the page does
     ALL: "all models",
     "without models of one layer": "all models with more than one layer",
-    WITHOUT_FEW_BITS: "all models whose weights are not rounded to 8 or 4 bits",
+    WITHOUT_FEW_BITS: "all models with weights that are not rounded to 8 or 4 bits",
     TEXT_ALONE: "language models only",
 }
 
@@ -60,19 +67,20 @@ def exceptions(released: pd.DataFrame) -> str:
     note = f", {ONE_LAYER[decoders[0]]}," if decoders[0] in ONE_LAYER else ""
     if len(encoders) == 1:
         return f"The decoder has the higher score in only one pair, {encoders[0]} against {decoders[0]}."
-    return f"""The decoder has the higher score in only {len(lost)} pairs. Their decoder is {decoders[0]}{note} and their encoders
-        are {joined_by_and(encoders)}."""
+    return f"""The decoder has the higher score in only {len(lost)} pairs. Their decoder is {decoders[0]}{note} and their
+        encoders are {joined_by_and(encoders)}."""
 
 
 def by_size(released: pd.DataFrame) -> str:
-    """Whether the symmetry of released encoders falls with their size."""
-    rho, encoders = rank_correlation(released, "encoder"), released[released["part"] == "encoder"]
+    """Whether the symmetry of released encoders falls with their size, if the type of positional encoding is the same."""
+    encoders = with_learned_positions(released)
     small, large = encoders.loc[encoders["parameters"].idxmin()], encoders.loc[encoders["parameters"].idxmax()]
-    ends = f"""{small["model"]} scores {number(small["s"], 2)} with {_millions(small["parameters"])} parameters, and
-        {large["model"]} scores {number(large["s"], 2)} with {_millions(large["parameters"])}"""
-    if rho < FALLS:
-        return f"Among these encoders, smaller models are more symmetric: {ends}."
-    return f"Among these encoders, there is no clear relation between symmetry and size: {ends}."
+    ends = f"""{small["model"]} with {_millions(small["parameters"])} parameters scores {number(small["s"], 2)}, whereas
+        {large["model"]} with {_millions(large["parameters"])} parameters scores {number(large["s"], 2)}"""
+    among = f"Among the {len(encoders)} encoders with learned position embeddings,"
+    if rank_correlation(encoders, "encoder") < FALLS:
+        return f"{among} smaller models are more symmetric. For example, {ends}."
+    return f"{among} there is no clear relation between symmetry and size. For example, {ends}."
 
 
 def _millions(parameters: float) -> str:
@@ -84,14 +92,15 @@ def of_equal_size_in_short(released: pd.DataFrame) -> str:
     gaps = of_equal_size(released)["difference"]
     if gaps.empty:
         return "No released encoder and decoder have a similar number of parameters."
-    return f"""If we compare only models of which neither has more than twice the parameters of the other, the encoder has
-        the higher score in {share_of(int((gaps > 0).sum()), len(gaps))} pairs."""
+    won = int((gaps > 0).sum())
+    found = "the encoder always has the higher score" if won == len(gaps) else f"the encoder scores higher in {won}"
+    return f"Among the {len(gaps)} pairs of similar size (at most a factor of {spelled(EQUAL)}), {found}."
 
 
 def equal_size(released: pd.DataFrame, read: pd.DataFrame) -> str:
     """In how many pairs of a similar size the encoder has the higher score, for both sources of scores."""
     said = []
-    for words, models in (("released models", released), ("language models whose weights we read", read)):
+    for words, models in (("released models", released), ("language models that we scored ourselves", read)):
         gaps = of_equal_size(models)["difference"]
         if len(gaps):
             said.append(f"{share_of(int((gaps > 0).sum()), len(gaps))} such pairs of {words}")
@@ -103,16 +112,27 @@ def equal_size(released: pd.DataFrame, read: pd.DataFrame) -> str:
 def falls_with_size(released: pd.DataFrame) -> str:
     """The relation of symmetry and size in released encoders and decoders, and what follows for their difference."""
     rho = {part: rank_correlation(released, part) for part in ("encoder", "decoder")}
-    count = released.groupby("part").size()
-    n_families = released[released["part"] == "encoder"]["family"].nunique()
+    count, learned = released.groupby("part").size(), with_learned_positions(released)
     first = "falls with" if rho["encoder"] < FALLS else "has no clear relation to"
     said = f"""Among the released language encoders, the symmetry score {first} the number of parameters. The rank correlation
-        (Spearman) is {number(rho["encoder"], 2, "+")} for {count["encoder"]} encoders of {n_families} families. We give no
-        p-value, because models of one family are not independent. Among the {count["decoder"]} released decoders, the rank
-        correlation is {number(rho["decoder"], 2, "+")}."""
+        (Spearman) is {number(rho["encoder"], 2, "+")} for all {count["encoder"]} encoders and
+        {number(rank_correlation(learned, "encoder"), 2, "+")} for the {len(learned)} encoders with learned position
+        embeddings. We give no p-value, because models of one family are not independent. For the {count["decoder"]}
+        released decoders, the rank correlation is {number(rho["decoder"], 2, "+")}."""
     if rho["encoder"] < FALLS and rho["decoder"] > FALLS:
         return f"{said} Small encoders and decoders therefore differ more than large ones do."
     return said
+
+
+def largest_encoder(released: pd.DataFrame) -> str:
+    """That the largest encoders of the table by size are a single one, if they are."""
+    (name, (least, _)) = list(CLASSES.items())[-1]
+    large = released[(released["part"] == "encoder") & (released["parameters"] >= least)]
+    if len(large) != 1:
+        return ""
+    (only,) = large.itertuples()
+    relative = ", which has relative position embeddings" if only.positions.startswith("relative") else ""
+    return f"In the row “{name}”, the only encoder is {only.model}{relative}."
 
 
 def inside_encoder_decoder_models(halves_of: pd.DataFrame) -> str:
@@ -128,7 +148,7 @@ def inside_encoder_decoder_models(halves_of: pd.DataFrame) -> str:
     return f"""The encoders inside encoder-decoder models do not follow this rule. In the {len(own)} models of the {family}
         family, the symmetry score of the encoder increases with the number of parameters, from
         {number(own["s"].iloc[0], 2)} in {own["model"].iloc[0]} to {number(own["s"].iloc[-1], 2)} in
-        {own["model"].iloc[-1]} (rank correlation {rho}). So size is not the whole explanation."""
+        {own["model"].iloc[-1]} (rank correlation {rho}). Size alone therefore does not explain the symmetry."""
 
 
 def modalities(results: pd.DataFrame) -> pd.DataFrame:
@@ -203,18 +223,20 @@ def which_read_text(stacks: pd.DataFrame) -> str:
     readers, count = text.sum(), text.size()
     encoders, decoders = count["bidirectional"], count["causal"]
     others = encoders - readers["bidirectional"]
-    return f"""However, {others} of the {encoders} families of encoders do not read text, whereas {readers["causal"]} of the
-        {decoders} families of decoders do."""
+    return f"""However, {others} of the {encoders} families of encoders do not process text, whereas {readers["causal"]} of
+        the {decoders} families of decoders do."""
 
 
 def of_text_alone(stacks: pd.DataFrame) -> str:
     """The comparison of the language models that we read, and whether it decides."""
     chosen = of_families(choices(stacks)[TEXT_ALONE])
     won, pairs = families_won(choices(stacks)[TEXT_ALONE])
-    said = f"For text alone, the encoder has the higher score in {share_of(won, pairs)} pairs ({percent(won, pairs)})"
+    said = f"""Among the language models that we scored ourselves, the encoder has the higher score in
+        {share_of(won, pairs)} pairs of an encoder family and a decoder family ({percent(won, pairs)})"""
     if compared(chosen, "symmetry").side == 1:
-        return f"{said}. This share is larger than expected by chance."
-    return f"{said}. With so few families, this share does not differ significantly from 50 %."
+        return f"{said}, which is more than expected by chance."
+    return f"""{said}, but these are too few families to exclude chance. A *family* is a group of models that share authors,
+        data or training recipe."""
 
 
 def read_here(stacks: pd.DataFrame) -> pd.DataFrame:
@@ -247,12 +269,13 @@ def reverse_of_the_rule(stacks: pd.DataFrame) -> str:
         return "The encoder has the higher score in every pair of families."
     names = list(losing["family"])
     if names != ["BART g2p"]:
-        return f"In all pairs in which the decoder has the higher score, the encoder is that of {joined_by_and(names)}."
+        return f"""In all pairs in which the decoder has the higher score, the encoder belongs to
+            {joined_by_and(names)}."""
     score = {part: number(_of(stacks, "BART g2p", part), 2) for part in ("encoder", "decoder")}
-    return f"""In all pairs in which the decoder has the higher score, the encoder is that of BART g2p. This small model translates the spelling of a word into its
-        sounds. Its encoder and its decoder have one layer each, and each layer has one head. The symmetry score of its
-        encoder is {score["encoder"]}, and the symmetry score of its decoder is {score["decoder"]}. We do not know why this
-        model differs from the others."""
+    return f"""In all pairs in which the decoder has the higher score, the encoder belongs to BART g2p, a small model that
+        translates the spelling of a word into its sounds. The encoder and the decoder of BART g2p have one layer each, and
+        each layer has one head. The encoder scores {score["encoder"]}, and the decoder scores {score["decoder"]}. We do not
+        know why this model differs from the others."""
 
 
 def _of(stacks: pd.DataFrame, family: str, part: str) -> float:
@@ -260,31 +283,34 @@ def _of(stacks: pd.DataFrame, family: str, part: str) -> float:
     return float(own[0])
 
 
-def of_unknown_size(stacks: pd.DataFrame) -> str:
-    """The language models that we read and that stand in no comparison by size."""
-    known = recorded_parameters()
+def of_unknown_size(stacks: pd.DataFrame) -> list[str]:
+    """The language models that we scored and that stand in no comparison by size."""
     text = stacks[(stacks["modality"] == "text") & stacks["part"].isin(["encoder", "decoder"])]
-    missing = text[~text["model"].isin(known)]
-    if missing.empty:
+    missing: list[str] = text[~text["model"].isin(recorded_parameters())]["model"].unique().tolist()
+    return missing
+
+
+def left_out(missing: Sequence[str]) -> str:
+    """A sentence on the models of unknown size; "" without any."""
+    if not missing:
         return ""
-    said = []
-    for model, parts in missing.groupby("model"):
-        score = parts.set_index("part")["symmetry"]
-        words = joined_by_and([f"{number(s, 2, '+')} for its {part}" for part, s in score.items()])
-        reverse = {"encoder", "decoder"} <= set(score.index) and score["encoder"] < score["decoder"]
-        exception = (
-            " Its encoder scores lower than its decoder, so this model would be an exception." if reverse else ""
-        )
-        said.append(f"We left out {model}, because its size is not known. It scores {words}.{exception}")
-    return " ".join(said)
+    verb, size = ("is", "its size") if len(missing) == 1 else ("are", "their sizes")
+    return f"{joined_by_and(list(missing))} {verb} left out, because {size} {verb} not known."
+
+
+def of_families_alone(results: pd.DataFrame) -> str:
+    """In how many pairs of released families, each of which counts once, the encoder has the higher score."""
+    found = families_of_modality("text", "s", results).separation
+    pairs = found.n_first * found.n_second
+    return share_of(round(found.auc * pairs), pairs)
 
 
 def heads_against_sum(of_families_here: pd.DataFrame) -> str:
     """What heads and their sum score in the median family of encoders and of decoders."""
     middle = of_families_here.groupby("attention")[["heads", "symmetry"]].median()
     (e_heads, e_sum), (d_heads, d_sum) = (tuple(middle.loc[kind]) for kind in ("bidirectional", "causal"))
-    said = f"""In the median family of encoders, individual heads score {e_heads:.2f}, and the sum over heads scores
-        {e_sum:.2f}. In the median family of decoders, individual heads score {d_heads:.2f}, and the sum scores {d_sum:.2f}."""
+    said = f"""For the median encoder family, individual heads score {e_heads:.2f} and the sum over heads scores {e_sum:.2f}.
+        For the median decoder family, individual heads score {d_heads:.2f} and the sum scores {d_sum:.2f}."""
     if e_heads > d_heads and e_sum - e_heads > d_sum - d_heads:
         return f"""In encoders, the individual heads are symmetric, and the sum over the heads is even more symmetric.
             {said}"""
@@ -304,9 +330,3 @@ def joined(names: Sequence[str]) -> str:
 def one_line(text: str) -> str:
     """A sentence on one line, as the prose of a page needs it."""
     return " ".join(text.split())
-
-
-def with_learned_positions(results: pd.DataFrame) -> tuple[int, int]:
-    """Released language encoders that count and have learned position embeddings, and how many encoders there are."""
-    own = results[results["counted"] & (results["figure"] == "2") & (results["attention"] == "bidirectional")]
-    return int((own["positions"] == "learned").sum()), len(own)

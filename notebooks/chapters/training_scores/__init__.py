@@ -25,7 +25,15 @@ from attngeo.files.checkout import data
 from attngeo.experiments.runs.arms import LOSS, PARTS, Arm, Contrast, Measure, arms, contrasts
 from attngeo.experiments.runs.estimates import Estimate, over_seeds
 from attngeo.experiments.runs.experiments import recorded_runs
-from attngeo.experiments.runs.numbers_in_words import as_percent, as_score, extent, number, share_of, with_interval
+from attngeo.experiments.runs.numbers_in_words import (
+    as_percent,
+    as_score,
+    extent,
+    number,
+    share_of,
+    spelled,
+    with_interval,
+)
 from attngeo.experiments.runs.record import Run
 
 SCORES = {"symmetry": "symmetry s", "directionality": "directionality d"}
@@ -34,6 +42,7 @@ SETTLED = 0.05  # of symmetry
 SCATTER = 2  # spreads of random models within which a difference between two models of one seed says nothing
 SPREADS = 4  # of a random matrix, or model, beyond which a score is not random
 RELEASED = "authors' models, 12 layers"
+LINES = {12: "-", 4: "--"}  # by number of layers
 STANDS_FOR = {"commoncrawl": "Red Pajama", "wikipedia": "Wikipedia", "jigsaw": "Jigsaw"}  # our text: the paper's
 FORMULAS = {
     "Definition 3.2": "directionality",
@@ -336,37 +345,44 @@ def score_axes(panels: Iterable[Axes]) -> None:
 
 @house_style()
 def released_over_steps() -> CaptionedFigure:
-    """Released medians of both scores over steps, a column per text (Figures 3a, b and S3, with the 4-layer models)."""
-    figure, grid = new_figure(8.6, 3.6, rows=2, columns=3, sharex=True, sharey="row")
-    for column, title in zip(grid.T, ("Wikipedia", "Red Pajama", "Jigsaw"), strict=True):
+    """Released medians over steps, a column per text: s of both models, and d of the encoder minus d of the decoder."""
+    figure, grid = new_figure(8.6, 4.2, rows=2, columns=3, sharex=True, sharey="row")
+    for (upper, lower), title in zip(grid.T, ("Wikipedia", "Red Pajama", "Jigsaw"), strict=True):
         curves = released_training().query("text == @title").set_index("step")
         for (layers, part), rows in curves.groupby(["layers", "part"], sort=False):
-            look = {"color": PART_COLOURS[part], "linestyle": {12: "-", 4: "--"}[layers]}
-            for panel, score in zip(column, LETTERS, strict=True):
-                panel.plot(rows[score], label=f"{part}, {layers} layers", marker=".", **look)
-                quartiles = rows[f"{score}_q1"], rows[f"{score}_q3"]
-                panel.fill_between(rows.index, *quartiles, color=look["color"], alpha=0.1, linewidth=0)
-        column[0].set_title(title)
-        column[1].set(xlabel="step", xscale="log")  # shared
-    score_axes(grid.flat)
-    for panel, label in zip(grid[:, 0], SCORES.values(), strict=True):
-        panel.set_ylabel(label)
-    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    s, d = (released_ends(score) for score in LETTERS)
+            look = {"color": PART_COLOURS[part], "linestyle": LINES[layers]}
+            upper.plot(rows["s"], label=f"{part}, {layers} layers", marker=".", **look)
+            upper.fill_between(rows.index, rows["s_q1"], rows["s_q3"], color=look["color"], alpha=0.1, linewidth=0)
+        for layers, of_depth in curves.groupby("layers"):
+            gap = of_depth.pivot(columns="part", values="d").eval("encoder - decoder")
+            lower.plot(gap, color="black", linestyle=LINES[layers], marker=".", label=f"difference, {layers} layers")
+            band = SCATTER * random_gap_sd(layers)
+            lower.axhspan(-band, band, color=NEUTRAL, alpha=0.18, linewidth=0)
+        upper.set_title(title)
+        lower.set(xlabel="step", xscale="log")  # shared
+    for panel in grid.flat:
+        panel.axhline(0, color=NEUTRAL, linewidth=0.8)
+    grid[0, 0].set(ylabel=SCORES["symmetry"], ylim=(-1.05, 1.05))
+    grid[1, 0].set(ylabel="d of the encoder\nminus d of the decoder", ylim=(-0.75, 1.45))
+    handles, labels = (
+        above + below for above, below in zip(*(panel.get_legend_handles_labels() for panel in grid[:, 0]), strict=True)
+    )
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    s, gaps = released_ends("s"), [gap for layers in LINES for gap in released_gaps(layers)]
     symmetric = f"{share_of((s['encoder'] > s['decoder']).sum(), len(s))} pairs"
-    columns = f"{share_of((d[['encoder', 'decoder']] < 0).to_numpy().sum(), 2 * len(d))} models"
-    lower = f"{share_of((d['decoder'] < d['encoder']).sum(), len(d))} pairs"
-    caption = f"""Symmetry score $s$ (top) and directionality score $d$ (bottom) of the authors' models over the
-    course of training. Solid lines show models with 12 layers, and dashed lines show models with 4 layers. Each line
-    is the median over layers, and the shaded band around it extends from the lower to the upper quartile. Each model
-    was trained once. At the end of training, the encoder (blue) has a higher symmetry score than the decoder (orange)
-    in {symmetric}. The directionality score is negative at the end of training in {columns}, which means that a few
-    columns have much larger norms than the others. The directionality scores in this figure were computed with the
-    formula in the authors' code, which, according to an audit of that code, differs from the definition in the
-    paper."""
-    alt = f"""Line plots over training steps, a column per dataset. At the end, the symmetry score of the encoder is
-    higher than that of the decoder in {symmetric}. The directionality score is negative in {columns}, and lower for the
-    decoder in {lower}."""
+    positive = f"{share_of(sum(gap.estimate.value > 0 for gap in gaps), len(gaps))} pairs"
+    apart = spelled(sum(gap.met or gap.reversed for gap in gaps))
+    caption = f"""Symmetry score $s$ of the authors' encoders (blue) and decoders (orange) over the course of training
+    (top), and the directionality score $d$ of the encoder minus $d$ of the decoder (bottom). Solid lines show models
+    with 12 layers, and dashed lines show models with 4 layers. Every score is the median over layers, and the coloured
+    bands extend from the lower to the upper quartile. Each model was trained once. The paper predicts a positive
+    difference in $d$. The grey bands extend {spelled(SCATTER)} standard deviations of the difference between two randomly
+    initialised models to either side of zero. The narrow, dark band belongs to models with 12 layers, and the wide, light
+    band belongs to models with 4 layers. At the end of training, the encoder has the higher symmetry score in {symmetric}. The difference in $d$ is
+    positive in {positive}. The number of differences outside the band for their number of layers is {apart}."""
+    alt = f"""Line plots over training steps, with one column per dataset. At the end, the symmetry score of the encoder
+    is higher than that of the decoder in {symmetric}. In the lower row, the difference in directionality is positive at
+    the end in {positive}. The number of differences outside their grey band is {apart}."""
     return CaptionedFigure(figure, "fig-training-released", caption, alt)
 
 

@@ -1,7 +1,8 @@
 """The planned experiments on positional encoding, as the chapter *Scores in training* compares them.
 
 In these experiments the same small models were trained with different types of positional encoding. The chapter
-compares encoders with decoders; `chapters.positions` compares the types of positional encoding with each other.
+compares encoders with decoders; `chapters.positions` compares the types of positional encoding with each other. Both
+chapters call the experiments by the same names (`chapters.positions.crossing.READ`).
 """
 
 from collections.abc import Iterator
@@ -15,16 +16,10 @@ from attngeo.experiments.runs.estimates import LEAST_SEEDS
 from attngeo.experiments.runs.experiments import read_experiment
 from attngeo.experiments.runs.numbers_in_words import as_score, with_interval
 from attngeo.experiments.runs.plateaus import plateau_of
+from chapters.positions.crossing import OF_CHARACTERS as OF_CHARACTERS, READ
 
 ENCODER, DECODER = "mlm", "clm"  # by objective
-EXPERIMENTS = {  # folder in data/runs: its name in tables
-    "positions_characters": "characters, first planned experiment",
-    "positions_characters_new_seeds": "characters, second planned experiment, with new seeds",
-    "positions_characters_third": "characters, third planned experiment",
-    "positions_mini": "characters, hidden size 256, trained for longer",
-    "positions_pieces": "subword tokens (vocabulary of 4,096)",
-    "positions_pieces_longer": "subword tokens (vocabulary of 4,096), trained for longer",
-}
+EXPERIMENTS = {name: brief for name, (_, brief) in READ.items()}  # folder in data/runs: its name in tables
 TYPES = {  # of positional encoding, by setting
     "learned": "learned position embeddings",
     "rotary": "rotary position embeddings",
@@ -42,7 +37,7 @@ def planned_arms(experiment: str) -> dict[str, Arm]:
 
 
 def name_of(experiment: str, arm: Arm) -> str:
-    """``characters, first planned experiment, rotary position embeddings``."""
+    """``characters, new seeds, rotary position embeddings``."""
     return f"{EXPERIMENTS[experiment]}, {TYPES[arm.config['positions']]}"
 
 

@@ -14,13 +14,14 @@ from chapters.training_scores import (
     decoders_of_12_layers,
     recorded,
     released_gaps,
+    released_pairs,
     released_training,
 )
 from chapters.training_scores.planned import planned_of
 from livingpaper.claims.seed_intervals import Case
 from attngeo.experiments.runs.arms import Arm, Measure
 from attngeo.experiments.runs.estimates import LEAST_SEEDS
-from attngeo.experiments.runs.numbers_in_words import as_percent, as_score, number, with_interval
+from attngeo.experiments.runs.numbers_in_words import as_percent, as_score, joined_by_and, number, with_interval
 
 LARGER, UNDECIDED = "larger than expected by chance", "undecided"
 
@@ -46,6 +47,11 @@ def setting(arm: Arm) -> str:
     """The label of an arm without its corpus, which is always Wikipedia, and without its positional encoding."""
     assert arm.runs[0].about["corpus"]["name"] == "wikipedia", arm.label
     return arm.label.removeprefix("Wikipedia, ").removesuffix(", learned position embeddings")
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Settings in a sentence: ``“characters” and “subword tokens”``."""
+    return joined_by_and([f"“{name}”" for name in names])
 
 
 def released_growth() -> pd.DataFrame:
@@ -74,17 +80,19 @@ def gap_outcome(gap: Case) -> str:
     return LARGER if gap.met or gap.reversed else UNDECIDED
 
 
-def released_gap_table() -> pd.DataFrame:
-    """Encoder minus decoder in the final directionality score of the authors' 12-layer pairs, the largest first."""
-    gaps = sorted(released_gaps(12), key=lambda gap: -gap.estimate.value)
+def released_end_table() -> pd.DataFrame:
+    """The authors' pairs at the end of training, a row per depth and dataset."""
+    gaps = {(layers, gap.label): gap for layers in (12, 4) for gap in released_gaps(layers)}
     return pd.DataFrame(
         {
-            "dataset": gap.label,
-            "difference in d": as_score(gap.estimate.value),
-            "range": f"[{as_score(gap.estimate.low)}, {as_score(gap.estimate.high)}]",
-            "outcome": gap_outcome(gap),
+            "layers": layers,
+            "dataset": text,
+            "s of the encoder": as_score(ends["s, encoder"]),
+            "s of the decoder": as_score(ends["s, decoder"]),
+            "d of the encoder minus d of the decoder": as_score(gaps[layers, text].estimate.value),
+            "outcome": gap_outcome(gaps[layers, text]),
         }
-        for gap in gaps
+        for (layers, text), ends in released_pairs().set_index(["layers", "text"]).iterrows()
     )
 
 

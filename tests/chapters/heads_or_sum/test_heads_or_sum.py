@@ -10,6 +10,7 @@ from chapters.heads_or_sum import overlaps as of_pairs
 from chapters.heads_or_sum import record as recording
 from chapters.heads_or_sum import removals
 from chapters.heads_or_sum.pictures import gains, heads_and_sums, symmetry_of_families
+from chapters.pretrained_survey.told import heads_against_sum
 from hypothesis import given
 from hypothesis import strategies as st
 from notebook_code import notebook
@@ -152,13 +153,15 @@ def test_what_is_recorded_is_read_back_and_agrees_with_the_weights(tmp_path, mon
     assert not recording.verified("several", pairs[1:]) < 1  # a pair is missing
 
 
-def test_the_figure_of_families_shows_the_medians_that_its_caption_names():
+def test_the_figure_of_families_shows_the_heads_and_the_page_names_their_median():
     of_families = of_models.families(of_models.whole(OF.layers), of_models.PARTS)
     shown = symmetry_of_families(of_families)
     labels = [label.get_text() for label in shown.figure.axes[0].get_yticklabels()]
     assert len(labels) == len(set(labels)) == len(of_families)  # the halves of T5 and of Whisper are told apart
     encoders = of_families[of_families["attention"] == "bidirectional"]
-    assert f"the heads score {encoders['heads'].median():.2f}" in shown.caption
+    circles = shown.figure.axes[0].collections[1].get_offsets()[:, 0]
+    assert sorted(circles) == pytest.approx(sorted(of_families["heads"]))
+    assert f"individual heads score {encoders['heads'].median():.2f}" in heads_against_sum(of_families)
     assert labels[0] == f"{encoders.loc[encoders['symmetry'].idxmax(), 'family']} encoder"
 
 

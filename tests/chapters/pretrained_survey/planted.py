@@ -57,7 +57,7 @@ EQUAL_SIZE, PARAMETERS = "section_3_symmetry_at_equal_size", RESULTS["parameters
 PLANTED = [
     (EQUAL_SIZE, *minus),
     (EQUAL_SIZE, *results(parameters=PARAMETERS.max() - PARAMETERS), "released"),
-    (EQUAL_SIZE, *stacks(symmetry=-STACKS["symmetry"]), "weights read here"),
+    (EQUAL_SIZE, *stacks(symmetry=-STACKS["symmetry"]), "our own scores"),
     *((claim, *minus) for claim in (*IN_LANGUAGE, *ELSEWHERE, *OF_HALVES.values(), DRAWN)),
     ("figure_s1_as_drawn", *minus),
     (IN_LANGUAGE[0], *exchanged("attention")),

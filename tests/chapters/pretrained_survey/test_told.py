@@ -13,8 +13,9 @@ ALL = chosen()
 
 def models(**scores):
     """``encoder_5=0.4``: an encoder with 5 parameters and s = 0.4, of a family of its own."""
-    rows = [(name, name, name.split("_")[0], float(name.split("_")[1]), s) for name, s in scores.items()]
-    return pd.DataFrame(rows, columns=["model", "family", "part", "parameters", "s"])
+    rows = [(name, name, *name.split("_"), s) for name, s in scores.items()]
+    made = pd.DataFrame(rows, columns=["model", "family", "part", "parameters", "s"])
+    return made.astype({"parameters": float}).assign(positions="learned")
 
 
 def test_pairs_are_counted_and_the_exceptions_named():
@@ -35,13 +36,30 @@ def test_the_answer_is_given_only_where_both_intervals_exclude_chance():
 
 def test_a_relation_to_size_is_stated_only_where_there_is_one():
     falling = models(encoder_1e6=0.9, encoder_1e7=0.5, encoder_1e8=0.3, decoder_1e6=0.0, decoder_1e8=0.1)
+    relative = falling.assign(positions=["learned"] * 2 + ["relative"] * 3, parameters=[2e6, 1e6, 1e8, 1e6, 1e8])
+    assert "no clear relation" in told.by_size(relative)  # only models with the same type of positions are compared
     flat = models(encoder_1e6=0.3, encoder_1e7=0.5, encoder_1e8=0.3, decoder_1e6=0.0, decoder_1e8=0.1)
     assert "smaller models are more symmetric" in told.by_size(falling) and "no clear relation" in told.by_size(flat)
     assert "falls with" in told.falls_with_size(falling) and "large ones" in told.falls_with_size(falling)
     assert "has no clear relation to" in told.falls_with_size(flat) and "large ones" not in told.falls_with_size(flat)
 
 
+def test_the_largest_encoder_is_named_where_it_is_the_only_one():
+    assert "deberta-v2-xxlarge, which has relative" in told.largest_encoder(ALL.released)
+    assert told.largest_encoder(models(encoder_1e6=0.9, decoder_1e10=0.0)) == ""
+    assert told.largest_encoder(models(encoder_1e9=0.9, encoder_2e9=0.8)) == ""
+
+
+def test_models_of_unknown_size_are_named():
+    assert told.left_out(told.of_unknown_size(ALL.stacks)) == "BART g2p is left out, because its size is not known."
+    assert told.left_out(["A", "B"]) == "A and B are left out, because their sizes are not known."
+    assert told.left_out([]) == ""
+
+
 def test_models_of_similar_size_are_compared_in_words():
+    assert told.of_equal_size_in_short(ALL.released).endswith("the encoder always has the higher score.")
+    mixed = models(encoder_1=0.9, encoder_2=0.1, decoder_2=0.5)
+    assert told.of_equal_size_in_short(mixed).endswith("the encoder scores higher in 1.")
     said = told.equal_size(ALL.released, ALL.read)
     assert "all 58 such pairs of released models and all 12 such pairs of language" in said
     apart = models(encoder_1=0.9, decoder_9=0.1)
@@ -54,7 +72,7 @@ def test_what_is_left_out_is_gone_from_every_sentence():
     assert not {"BERT", "T5"} & {*left.released["family"], *left.halves["family"], *left.stacks["family"]}
     assert "audio" not in set(told.modalities(left.results)["models"])
     assert "audio" not in told.other_modalities(left.results)
-    assert told.reversed_halves(left.results) == "" and told.of_unknown_size(left.stacks) == ""
+    assert told.reversed_halves(left.results) == "" and told.of_unknown_size(left.stacks) == []
     assert told.reverse_of_the_rule(left.stacks) == "The encoder has the higher score in every pair of families."
     assert "BART g2p" in told.reverse_of_the_rule(ALL.stacks) and "t5-11b" in told.reversed_halves(ALL.results)
 

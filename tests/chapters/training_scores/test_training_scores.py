@@ -29,15 +29,15 @@ RECORDED = {  # text, score: encoder, decoder, their difference
 
 
 PLANNED = {  # encoder minus decoder with learned and with rotary position embeddings: of the referee's own computation
-    "characters, first planned experiment (10 seeds)": (
+    "characters (10 seeds)": (
         "+0.53 [+0.50, +0.55] −0.24 [−0.28, −0.21]",
         "+0.22 [+0.13, +0.31] −0.19 [−0.36, −0.02]",
     ),
-    "characters, third planned experiment (3 seeds)": (
+    "characters, third set of seeds (3 seeds)": (
         "+0.40 [+0.11, +0.69] −0.24 [−0.33, −0.14]",
         "+0.32 [+0.22, +0.42] −0.31 [−0.56, −0.06]",
     ),
-    "subword tokens (vocabulary of 4,096) (5 seeds)": (
+    "subword tokens, short (5 seeds)": (
         "the encoders did not learn −0.11 [−0.13, −0.08]",
         "the encoders did not learn −0.16 [−0.37, +0.06]",
     ),
