@@ -1,8 +1,7 @@
 """The planned experiments on positional encoding, as the chapter *Scores in training* compares them.
 
 In these experiments the same small models were trained with different types of positional encoding. The chapter
-compares encoders with decoders; `chapters.positions` compares the types of positional encoding with each other. Both
-chapters call the experiments by the same names (`chapters.positions.crossing.READ`).
+compares encoders with decoders; `chapters.positions` compares the types of positional encoding with each other.
 """
 
 from collections.abc import Iterator
@@ -16,10 +15,18 @@ from attngeo.experiments.runs.estimates import LEAST_SEEDS
 from attngeo.experiments.runs.experiments import read_experiment
 from attngeo.experiments.runs.numbers_in_words import as_score, with_interval
 from attngeo.experiments.runs.plateaus import plateau_of
-from chapters.positions.crossing import OF_CHARACTERS as OF_CHARACTERS, READ
 
 ENCODER, DECODER = "mlm", "clm"  # by objective
-EXPERIMENTS = {name: brief for name, (_, brief) in READ.items()}  # folder in data/runs: its name in tables
+OF_CHARACTERS = {  # folder in data/runs: its name in tables, as in `chapters.positions.crossing.READ`
+    "positions_characters": "characters",
+    "positions_characters_new_seeds": "characters, new seeds",
+    "positions_characters_third": "characters, third set of seeds",
+    "positions_mini": "the paper's 4-layer dimensions",
+}
+EXPERIMENTS = OF_CHARACTERS | {
+    "positions_pieces": "subword tokens, short",
+    "positions_pieces_longer": "subword tokens",
+}
 TYPES = {  # of positional encoding, by setting
     "learned": "learned position embeddings",
     "rotary": "rotary position embeddings",

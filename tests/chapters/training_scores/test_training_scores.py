@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from chapters import training_scores as chapter
+from chapters.positions import crossing
 from chapters.training_scores import planned as training_planned
 from chapters.training_scores.planned import NOT_TRAINED, difference_table
 from made_runs import made_arm, made_large_arm, made_run
@@ -48,6 +49,11 @@ def test_the_planned_experiments_stand_beside_each_other_with_both_types_of_posi
     tables = [difference_table(score).set_index("experiment").agg(" ".join, axis=1) for score in chapter.SCORES]
     for experiment, expected in PLANNED.items():
         assert tuple(rows[experiment] for rows in tables) == expected
+
+
+def test_the_experiments_have_the_same_names_as_on_the_page_that_plans_them():
+    assert {name: brief for name, (_, brief) in crossing.READ.items()} == training_planned.EXPERIMENTS
+    assert tuple(training_planned.OF_CHARACTERS) == crossing.OF_CHARACTERS
 
 
 def test_an_experiment_without_a_decoder_is_not_compared(monkeypatch):
