@@ -22,7 +22,9 @@ fine_acoustics fun_asr_nano_adaptor granite4_vision_qformer idefics_perciever id
 sam3_geometry_encoder sam3_lite_text_geometry_encoder sam3_tracker_mask_decoder sam_hq_mask_decoder sam_mask_decoder
 semantic attngeo-bert""".split()
 # types whose code is on the Hub alone, see tests/checkpoints/test_published_layouts.py
-PUBLISHED = "Dream llada neobert sl_model".split()
+PUBLISHED = (
+    """Dream baichuan chatglm deci internlm internlm2 llada nemotron-nas neobert openelm qwen sl_model""".split()
+)
 
 
 def without_alibi(name: str):
@@ -126,6 +128,21 @@ def gemma3n():
         return tf.Gemma3nModel._from_config(config, attn_implementation="eager")
 
 
+def windows(model) -> None:
+    """Runs a model on two whole windows of tokens, so that none of them is padding."""
+    ids = torch.arange(16).view(2, 8) * 7 % 31 + 3
+    model(ids, **({"decoder_input_ids": ids} if model.config.is_encoder_decoder else {}))
+
+
+def without_distances(model) -> None:
+    """Gives XLNet's attention its weights back, which bear the name of relative positions, but those of distances."""
+    for name, parameter in model.double().named_parameters():
+        if re.search(r"rel_attn\.[qkvo]$", name):
+            nn.init.normal_(parameter, 0, WIDTH**-0.5)
+        if name.endswith("rel_attn.layer_norm.weight"):
+            nn.init.uniform_(parameter, 0.5, 1.5)
+
+
 def text_alone(model) -> None:
     """Runs the text model of several."""
     model.language_model(**tokens())
@@ -145,13 +162,16 @@ PARTICULAR = [
     Case("gemma3n", gemma3n, run=text_alone),
     Case("gpt_neo", scale=1.0),
     Case("kyutai_speech_to_text", small_model("kyutai_speech_to_text", tf.KyutaiSpeechToTextForConditionalGeneration)),
+    Case("led", small_model("led", attention_window=4), run=windows),
     Case("lightglue", run=points),
+    Case("longformer", small_model("longformer", attention_window=4), run=windows),
     Case("mpt", prepare=without_alibi("build_mpt_alibi_tensor")),
     Case("musicgen", musicgen),
     # where their queries look does not depend on keys
     *(Case(name, run=with_all_inputs) for name in ("mask2former", "oneformer")),
     Case("openai_privacy_filter", scale=(WIDTH // HEADS) ** -0.5),
     *(Case(name, cosine=True, scale=1.0) for name in ("swinv2", "swin2sr")),
+    Case("xlnet", prepare=without_distances, time_first=True),
     # what is particular to some checkpoints
     Case("albert+two-groups", small_model("albert", num_hidden_groups=2)),
     Case("bert+masked-lm", small_model("bert", tf.BertForMaskedLM)),

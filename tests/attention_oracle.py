@@ -261,6 +261,10 @@ class Watched:
             for xs in (*reads, self.written)
         ]
         flat = [[x.transpose(0, 1) for x in xs] for xs in flat] if time_first else flat
+        window = getattr(self.module, "one_sided_attn_window_size", None)
+        if window is not None:  # Longformer's code has tokens before sequences, and probabilities by distance
+            flat[:3] = [[x.transpose(0, 1) for x in xs] for xs in flat[:3]]
+            self.softmax = [by_tokens(p, window) for p in self.softmax]
         none, attend = [None] * len(reads[0]), []
         for p in self.softmax:
             queries, keys = (x[min(len(attend), len(x) - 1)] for x in flat[:2])
@@ -269,6 +273,15 @@ class Watched:
             if p.shape[-1] in (n, n + 1) and p[..., 0].numel() == rows:
                 attend.append(p[..., :n])
         return list(zip(*flat[:3], flat[3] or none, attend if len(attend) == len(none) else none, strict=True))
+
+
+def by_tokens(banded: Tensor, window: int) -> Tensor:
+    """Probabilities (batch, i, heads, distances from -window to window) by query and key, (batch, heads, i, j)."""
+    n = banded.shape[1]
+    by_key = banded.new_zeros(*banded.shape[:3], n + 2 * window)
+    for i in range(n):
+        by_key[:, i, :, i : i + 2 * window + 1] = banded[:, i]
+    return by_key[..., window : window + n].transpose(1, 2)
 
 
 def run_alone(model: PreTrainedModel, attentions: Sequence[nn.Module]) -> None:
@@ -366,5 +379,6 @@ def load_weights(folder: Path) -> dict[str, Tensor]:
 
 
 def owner(model: nn.Module, weight: str) -> nn.Module:
-    """The module that holds a weight, which a state dict of the model names."""
-    return model.get_submodule(weight.removesuffix(".weight"))
+    """The module that holds a weight, which a state dict of the model names; XLNet's attention holds several."""
+    place = weight.removesuffix(".weight")
+    return model.get_submodule(place.rpartition(".")[0] if re.search(r"rel_attn\.[qkv]$", place) else place)

@@ -19,6 +19,7 @@ from attngeo.errors import CheckpointError
 # components of names that torch adds around a module it wraps
 WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
 BY_PARAMETRISATION = re.compile(r"(?P<module>(?:.*\.)?)parametrizations\.(?P<weight>\w*weight)\.original[01]?")
+BY_HEAD = re.compile(r"(?:.*\.)?rel_attn\.[qkv]")  # of XLNet, (d, heads, d_head)
 # beside a weight, without a say in what the weight is: of biases, activations and parts that stand for the weight
 WITHOUT_A_SAY = ("bias", "input_", "output_", "weight", "parametrizations.")
 MERGE_FIRST = (
@@ -119,6 +120,11 @@ def over_spectral_norm(original: Tensor, left: Tensor, right: Tensor) -> Tensor:
     return original / (left @ original @ right)
 
 
+def by_rows(weight: Tensor) -> Tensor:
+    """A weight (d, heads, d_head) as ``torch.nn.Linear`` stores it, (heads * d_head, d)."""
+    return weight.flatten(1).T
+
+
 def masked(original: Tensor, mask: Tensor) -> Tensor:
     """``W * mask``, as ``torch.nn.utils.prune`` multiplies them."""
     return original * mask.to(original.dtype)
@@ -158,6 +164,12 @@ def by_plain_names(files: Mapping[str, TensorFile]) -> tuple[dict[str, TensorFil
         name = ".".join(part for part in stored.split(".") if part not in WRAPPERS)
         plain[name] = file if name == stored or name in files else Renamed(name, file, stored)
     words: dict[str, str] = {}
+    for name in list(filter(BY_HEAD.fullmatch, plain)):
+        width, *heads = plain[name].shapes[name]
+        if len(heads) == 2:
+            rows = Size((heads[0] * heads[1], width))
+            plain[f"{name}.weight"] = Computed(f"{name}.weight", by_rows, [(plain.pop(name), name)], rows)
+            words[f"{name}.weight"] = "laying its heads one below the other"
     for name, formula, parts in _in_parts(plain):
         used = [(plain[part], part) for part in parts]
         plain[name] = Computed(name, formula.compute, used, plain[parts[0]].shapes[parts[0]])

@@ -4,6 +4,7 @@ import itertools
 import json
 from pathlib import Path
 
+import make_models
 import pytest
 import torch
 import yaml
@@ -64,6 +65,12 @@ def test_the_oracle_refuses_forms_that_are_read_wrongly(name, wrong, tmp_path):
         assert observed.error() < TOLERANCE and observed.error(wrong(observed)) > PLANTED
 
 
+@pytest.mark.parametrize("name", ["longformer", "xlnet"])
+def test_the_oracle_refuses_queries_in_the_place_of_keys(name, tmp_path):
+    for observed in observe(BY_NAME[name], tmp_path):
+        assert observed.error() < TOLERANCE and observed.error(observed.form.T) > PLANTED
+
+
 def changed(observed, **changes):
     return dataclasses.replace(observed, plan=dataclasses.replace(observed.plan, **changes))
 
@@ -87,6 +94,7 @@ def test_every_model_type_of_transformers_is_known_or_left_out_for_a_reason():
     left_out = [name for names in reasons.values() for name in names]
     assert len(left_out) == len(set(left_out)) and not set(left_out) & set(ARCHITECTURES)
     assert set(left_out) | (set(ARCHITECTURES) & set(CONFIG_MAPPING)) == set(CONFIG_MAPPING)
+    assert make_models.PAGE.read_text(encoding="utf-8") == make_models.text()  # python tests/checkpoints/make_models.py
     page = (Path(__file__).parents[2] / "book" / "use" / "score.md").read_text()
     refused = sum(isinstance(entry, Refused) for entry in ARCHITECTURES.values())
     tens = round((len(ARCHITECTURES) - refused) / 10)

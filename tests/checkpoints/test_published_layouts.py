@@ -9,6 +9,7 @@ import json
 import pytest
 import torch
 from attention_cases import PUBLISHED
+from msgspec import structs
 from safetensors.torch import save_file
 from small_models import HEADS, TOKENS, WIDTH, small_model
 
@@ -50,6 +51,24 @@ def fused_by_head(x, weights, prefix):
     of_heads = (x @ weights[f"{prefix}.qkv.weight"].T).view(len(x), HEADS, 3 * D_HEAD)
     q, k, _ = of_heads.chunk(3, dim=-1)
     return q, k
+
+
+def fused_in_blocks(name, role_heads=(HEADS, KEY_HEADS, KEY_HEADS)):
+    """The outputs are q of all heads, then k and v of all key heads."""
+
+    def computation(x, weights, prefix):
+        outputs = (x @ weights[f"{prefix}.{name}.weight"].T).view(len(x), -1, D_HEAD)
+        q, k, _ = outputs.split(role_heads, dim=1)
+        return q, k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)
+
+    return computation
+
+
+def fused_by_group(x, weights, prefix):
+    """InternLM2: the outputs of a key head are the q of its query heads, then its k and its v."""
+    of_groups = (x @ weights[f"{prefix}.wqkv.weight"].T).view(len(x), KEY_HEADS, HEADS // KEY_HEADS + 2, D_HEAD)
+    q, k = of_groups[:, :, :-2].flatten(1, 2), of_groups[:, :, -2]
+    return q, k.repeat_interleave(HEADS // KEY_HEADS, dim=1)
 
 
 def fused_by_role(x, weights, prefix):
@@ -116,7 +135,105 @@ SEPARATE_DECODER = (
     OF_HEADS | {"Wo": (WIDTH, WIDTH)},
     separate,
 )
+# huggingface.co/internlm/internlm2-7b, modeling_internlm2.py, as in github.com/hhaAndroid/xtuner:
+# ``rearrange(wqkv(x), 'b q (h gs d) -> b q h gs d', gs=2 + groups)``, q the first ``groups`` of gs, then k, then v
+INTERNLM2 = (
+    {"model_type": "internlm2", **GROUPED_SIZES},
+    "model.layers.{}.attention",
+    {"wqkv": ((HEADS + 2 * KEY_HEADS) * D_HEAD, WIDTH), "wo": (WIDTH, WIDTH)},
+    fused_by_group,
+)
+# huggingface.co/internlm/internlm-7b, modeling_internlm.py: the attention is a copy of Llama's, with biases
+INTERNLM = (
+    {"model_type": "internlm", **BERT_SIZES, "bias": True},
+    "model.layers.{}.self_attn",
+    OF_HEADS | {"o_proj": (WIDTH, WIDTH)},
+    separate,
+)
+# huggingface.co/Deci/DeciLM-7B, modeling_decilm.py: Llama's attention, whose number of key heads is
+# ``config.num_key_value_heads_per_layer[layer_idx]``
+DECI = (
+    {"model_type": "deci", **BERT_SIZES, "num_key_value_heads_per_layer": [KEY_HEADS] * LAYERS},
+    "model.layers.{}.self_attn",
+    GROUPED | {"o_proj": (WIDTH, WIDTH)},
+    separate,
+)
+# huggingface.co/nvidia/Llama-3_1-Nemotron-51B-Instruct, modeling_decilm.py, and github.com/vllm-project/vllm,
+# nemotron_nas.py: Llama's attention, with ``num_attention_heads / n_heads_in_group`` key heads in a layer
+NEMOTRON_NAS = (
+    {
+        "model_type": "nemotron-nas",
+        **BERT_SIZES,
+        "block_configs": [{"attention": {"no_op": False, "n_heads_in_group": HEADS // KEY_HEADS}}] * LAYERS,
+    },
+    "model.layers.{}.self_attn",
+    GROUPED | {"o_proj": (WIDTH, WIDTH)},
+    separate,
+)
+# huggingface.co/baichuan-inc/Baichuan2-7B-Base, modeling_baichuan.py:
+# ``W_pack(x).unflatten(-1, (3, hidden_size))``, whose first is q and whose second is k
+BAICHUAN = (
+    {"model_type": "baichuan", **BERT_SIZES},
+    "model.layers.{}.self_attn",
+    {"W_pack": (3 * WIDTH, WIDTH), "o_proj": (WIDTH, WIDTH)},
+    fused_in_blocks("W_pack", (HEADS,) * 3),
+)
+# github.com/alibaba/MNN, transformers/llm/export/llm_models/Qwen-1_8B/modeling_qwen.py:
+# ``c_attn(x).split(hidden_size)``, where c_attn is an nn.Linear
+QWEN = (
+    {"model_type": "qwen", **BERT_SIZES, "kv_channels": D_HEAD, "use_logn_attn": False},
+    "transformer.h.{}.attn",
+    {"c_attn": (3 * WIDTH, WIDTH), "c_proj": (WIDTH, WIDTH)},
+    fused_in_blocks("c_attn", (HEADS,) * 3),
+)
+# huggingface.co/THUDM/chatglm3-6b, modeling_chatglm.py: with ``multi_query_attention`` the outputs are split into
+# ``[heads, multi_query_group_num, multi_query_group_num]`` heads; otherwise each head has its q, k and v in turn
+CHATGLM = (
+    {
+        "model_type": "chatglm",
+        "num_attention_heads": HEADS,
+        "num_layers": LAYERS,
+        "kv_channels": D_HEAD,
+        "multi_query_attention": True,
+        "multi_query_group_num": KEY_HEADS,
+    },
+    "transformer.encoder.layers.{}.self_attention",
+    {"query_key_value": ((HEADS + 2 * KEY_HEADS) * D_HEAD, WIDTH), "dense": (WIDTH, WIDTH)},
+    fused_in_blocks("query_key_value"),
+)
+CHATGLM_BY_HEAD = (
+    {"model_type": "chatglm", "num_attention_heads": HEADS, "num_layers": LAYERS, "kv_channels": D_HEAD},
+    "transformer.encoder.layers.{}.self_attention",
+    {"query_key_value": (3 * WIDTH, WIDTH), "dense": (WIDTH, WIDTH)},
+    lambda x, weights, prefix: fused_by_head(
+        x, {f"{prefix}.qkv.weight": weights[f"{prefix}.query_key_value.weight"]}, prefix
+    ),
+)
+# huggingface.co/apple/OpenELM, modeling_openelm.py: ``qkv_proj(x)`` is split into ``[num_query_heads[layer],
+# num_kv_heads[layer], num_kv_heads[layer]]`` heads, whose numbers differ by layer
+OPENELM = (
+    {
+        "model_type": "openelm",
+        "model_dim": WIDTH,
+        "num_transformer_layers": LAYERS,
+        "num_query_heads": [HEADS] * LAYERS,
+        "num_kv_heads": [KEY_HEADS] * LAYERS,
+        "head_dim": D_HEAD,
+    },
+    "transformer.layers.{}.attn",
+    {"qkv_proj": ((HEADS + 2 * KEY_HEADS) * D_HEAD, WIDTH), "out_proj": (WIDTH, WIDTH)},
+    fused_in_blocks("qkv_proj"),
+)
 LAYOUTS = {
+    "internlm2": (*INTERNLM2, "decoder"),
+    "internlm": (*INTERNLM, "decoder"),
+    "deci": (*DECI, "decoder"),
+    "nemotron-nas": (*NEMOTRON_NAS, "decoder"),
+    "baichuan": (*BAICHUAN, "decoder"),
+    "qwen": (*QWEN, "decoder"),
+    "chatglm": (*CHATGLM, "decoder"),
+    "chatglm, head by head": (*CHATGLM_BY_HEAD, "decoder"),
+    "openelm": (*OPENELM, "decoder"),
     "neobert": (*NEOBERT, "encoder"),
     "llada": (*LLADA, "encoder"),
     "Dream": (*DREAM, "encoder"),
@@ -136,8 +253,8 @@ def test_a_published_layout_gives_the_published_logits(config, prefix, shapes, c
     weights = save(tmp_path, config, per_layer(prefix, shapes))
     checkpoint = assert_published(tmp_path, weights, prefix, computation)
     assert {(plan.part, plan.causal) for plan in checkpoint.plans} == {(part, part == "decoder")}
-    assert checkpoint.left_out[0] == "positions by rotating queries and keys"
-    if part == "encoder":
+    assert checkpoint.left_out[0].startswith("positions by rotating queries and keys")
+    if "modernbert" not in config["model_type"]:
         assert len(open_checkpoint(tmp_path, matrix="ov")) == LAYERS  # values and outputs are found, too
 
 
@@ -150,6 +267,52 @@ def test_neobert_read_in_the_layout_of_modernbert_is_noticed(tmp_path):
 
     with pytest.raises(AssertionError, match="not close"):
         assert_published(tmp_path, weights, prefix, by_role)
+
+
+@pytest.mark.parametrize("layout, wrong", [("internlm2", "blocks"), ("chatglm", "groups"), ("openelm", "groups")])
+def test_a_published_layout_read_in_another_is_noticed(layout, wrong, tmp_path, monkeypatch):
+    config, prefix, shapes, computation, _ = LAYOUTS[layout]
+    weights = save(tmp_path, config, per_layer(prefix, shapes))
+    entry = structs.replace(ARCHITECTURES[layout][0], layout=wrong)
+    monkeypatch.setitem(ARCHITECTURES, layout, (entry,))
+    with pytest.raises(AssertionError, match="not close"):
+        assert_published(tmp_path, weights, prefix, computation)
+
+
+@pytest.mark.parametrize("model_type", ["deci", "openelm"])
+def test_numbers_of_heads_that_differ_by_layer_are_read_by_layer(model_type, tmp_path):
+    """DeciLM has other numbers of key heads in each layer, OpenELM also of query heads, all of one width."""
+    query_heads, key_heads = ([HEADS, HEADS], [1, 4]) if model_type == "deci" else ([2, 4], [1, 2])
+    config, prefix, *_ = LAYOUTS[model_type]
+    per_key = {
+        key: {"num_query_heads": query_heads, "num_kv_heads": key_heads}.get(key, key_heads)
+        for key, value in config.items()
+        if isinstance(value, list)
+    }
+    weights = {}
+    for layer, (q, k) in enumerate(zip(query_heads, key_heads, strict=True)):
+        rows = {"q_proj": q, "k_proj": k} if model_type == "deci" else {"qkv_proj": q + 2 * k}
+        weights |= {f"{prefix.format(layer)}.{name}.weight": (n * D_HEAD, WIDTH) for name, n in rows.items()}
+    save(tmp_path, config | per_key, weights)
+    found = [(plan.heads, plan.kv_heads, plan.d_head) for plan in open_checkpoint(tmp_path).plans]
+    assert found == [(q, k, D_HEAD) for q, k in zip(query_heads, key_heads, strict=True)]
+
+
+def test_norms_and_factors_of_these_types_are_named(tmp_path):
+    config, prefix, shapes, _, _ = LAYOUTS["openelm"]
+    save(tmp_path, config, per_layer(prefix, shapes | {"q_norm": (D_HEAD,), "k_norm": (D_HEAD,)}))
+    assert "norms of queries and keys" in open_checkpoint(tmp_path).left_out
+    config, prefix, shapes, _, _ = LAYOUTS["qwen"]
+    for is_used in (True, False):
+        save(tmp_path, config | {"use_logn_attn": is_used}, per_layer(prefix, shapes))
+        assert any("factors" in words for words in open_checkpoint(tmp_path).left_out) == is_used
+
+
+def test_the_first_chatglm_is_refused(tmp_path, as_user):
+    """Its attention has other names, and the tokens of its prompt see one another."""
+    save(tmp_path, LAYOUTS["chatglm"][0], {"transformer.layers.0.attention.query_key_value.weight": (3 * WIDTH, WIDTH)})
+    with pytest.raises(CheckpointError, match=r"no tensor is named like encoder\.layers\.\{\}\.self_attention"):
+        open_checkpoint(tmp_path)
 
 
 def test_a_model_trained_to_predict_the_next_token_is_a_decoder_where_its_configuration_says_so(tmp_path):

@@ -140,6 +140,8 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
         beside: what its logits have beside W_qk that its tensors do not show, by the words of `keys.BESIDE`, each with
             the config key that must be true for it, or "" where it always has it.
         unfollowed: config keys that change its attention in a way that the layers read do not show.
+        only_if: values of config keys that tell this attention from another of its type, of which a key that is not
+            there has the value false.
         in_memory: module, query and key where transformers 5 names them otherwise than the files that it writes, or
             where files of one type name them in two ways.
         positions: how it takes positions, or their kind alone; None where nothing is said, as of cross-attention.
@@ -172,6 +174,7 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
     both_ways_within: bool = True
     beside: dict[str, str] = {}
     unfollowed: tuple[str, ...] = ()
+    only_if: dict[str, bool] = {}
     in_memory: tuple[str, str, str] | None = None
     positions: Any = None  # a Positions, once made
     norm: str | None = None

@@ -30,6 +30,8 @@ BESIDE = {
     "hidden": "a mask that hides some tokens, as outside a window",
     "kernels": "a mask of later tokens that some kernels of transformers leave out where no token is padding",
     "factors": "factors between queries and keys that differ by token, head or coordinate",
+    "global": "attention to and from global tokens, which have queries, keys and values of their own",
+    "entities": "attention between tokens and entities, which has queries of its own",
     "sinks": "attention sinks, which are further logits that belong to no token",
 }
 # tensors in an attention module, by the names that only such tensors have

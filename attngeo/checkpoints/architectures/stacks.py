@@ -130,7 +130,8 @@ def stacks_of(
     towers = tuple(entry.within for entry in entries if isinstance(entry, Tower) and entry.within)
     for entry in entries:
         if isinstance(entry, Attention):
-            yield Stack(entry, config, within, (*beside, *towers))
+            if all(bool(config.get(key, bool)) is value for key, value in entry.only_if.items()):
+                yield Stack(entry, config, within, (*beside, *towers))
             continue
         values = config.get(entry.config, dict[str, Any])
         nested = values is not None

@@ -1,0 +1,84 @@
+"""Writes the page of the model types that are read, and of those that are not: book/use/models.md.
+
+``PYTHONPATH=tests python tests/checkpoints/make_models.py`` writes the page from the entries of attngeo, from
+left_out.yml and from the model types of the pinned transformers. A test compares the page with what this program would
+write.
+"""
+
+from pathlib import Path
+
+import transformers
+import yaml
+from attention_cases import TOWERS
+from transformers import CONFIG_MAPPING
+
+from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.checkpoints.architectures.entry import Refused
+
+PAGE = Path(__file__).parents[2] / "book" / "use" / "models.md"
+LEFT_OUT = Path(__file__).with_name("left_out.yml")
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(text(), encoding="utf-8")
+
+
+def text() -> str:
+    """What the page must say."""
+    known = {name for name in ARCHITECTURES if not name.startswith("attngeo-")}
+    read = {name for name in known if not isinstance(ARCHITECTURES[name], Refused)}
+    reasons = reasons_why_not()
+    of_transformers, on_the_hub = sorted(read & set(CONFIG_MAPPING)), sorted(read - set(CONFIG_MAPPING) - set(TOWERS))
+    version = ".".join(transformers.__version__.split(".")[:2])
+    left_out = sum(len(names) for names in reasons.values())
+    rows = [f"| {reason} | {len(names)} | {listed(names)} |" for reason, names in reasons.items()]
+    return "\n".join(
+        (
+            "# Which model types are read",
+            "",
+            "`attngeo` finds queries and keys by the `model_type` of a configuration and runs no code of the model. Of"
+            f" the {len(of_transformers) + left_out} model types of `transformers` {version}, it reads"
+            f" {len(of_transformers)} and leaves out {left_out}. It also reads {len(on_the_hub)} types whose code is on"
+            " the Hub alone, and any type that you [describe yourself](score.md#a-model-type-that-is-not-known).",
+            "",
+            "For each type of `transformers` that is read, a test compares the logits of the weights that were read"
+            " with the attention probabilities of a small model of that type. For the other types, a test compares"
+            " these logits with those of the published computation.",
+            "",
+            "## Types whose code is on the Hub",
+            "",
+            f"{listed(on_the_hub)}.",
+            "",
+            "## Types that are not read",
+            "",
+            "A checkpoint of such a type is refused.",
+            "",
+            "| reason | number | model types |",
+            "|---|---|---|",
+            *rows,
+            "",
+            "## Types of transformers that are read",
+            "",
+            f"{listed(of_transformers)}.",
+            "",
+        )
+    )
+
+
+def reasons_why_not() -> dict[str, list[str]]:
+    """The model types of transformers that are not read, by the reason in a sentence."""
+    reasons = {f"{why}.": names for why, names in yaml.safe_load(LEFT_OUT.read_text(encoding="utf-8")).items()}
+    for name, entry in ARCHITECTURES.items():
+        if isinstance(entry, Refused) and name in CONFIG_MAPPING:
+            reasons.setdefault(f"{entry.reason[0].upper()}{entry.reason[1:]}".rstrip(".") + ".", []).append(name)
+    return dict(sorted(reasons.items(), key=lambda item: -len(item[1])))
+
+
+def listed(names: list[str]) -> str:
+    """Names in a line."""
+    return ", ".join(f"`{name}`" for name in sorted(names))
+
+
+if __name__ == "__main__":
+    main()
