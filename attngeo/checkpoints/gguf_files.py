@@ -66,7 +66,7 @@ class GgufFile(TensorFile):
         except OSError as error:
             raise unreadable(path, error) from error
         except Exception as error:  # the package gguf checks little of what it reads
-            raise CheckpointError(f"{self.name} is no whole GGUF file; fetch it again.") from error
+            raise CheckpointError(f"{self.name} is cut short or damaged. Download or copy it again.") from error
         self.shapes = {name: Size(map(int, reversed(tensor.shape))) for name, tensor in self._tensors.items()}
 
     @property

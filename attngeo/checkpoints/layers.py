@@ -214,9 +214,8 @@ class Checkpoint:
 
     def _beside(self, plan: LayerPlan) -> Iterator[str]:
         """What a layer has beside ``W_qk``, in words."""
-        kinds = {plan.positions.kind} if plan.positions else set()
-        kinds |= {"relative-key"} if f"{plan.module}.rel_pos_h" in self._files else set()  # of images, beside a table
-        yield from (f"positions {WITHOUT_TABLE[kind]}" for kind in kinds if kind in WITHOUT_TABLE)
+        if plan.positions and plan.positions.kind in WITHOUT_TABLE:
+            yield f"positions {WITHOUT_TABLE[plan.positions.kind]}"
         normalised = {each.model_type for each in self.plans if each.norm or "gains" in each.beside}
         has_gains = plan.model_type in normalised if plan.part == "cross" else plan.norm or "gains" in plan.beside
         if has_gains and not (self.fold_norm and plan.norm):
@@ -240,7 +239,7 @@ class Checkpoint:
             first, more = twice[0], f" and {len(twice) - 1} more tensors are" if len(twice) > 1 else " is"
             lines.append(
                 f"{first}{more} in several files ({', '.join(self._several[first])}). The last file was read, as"
-                " transformers does."
+                " transformers does, whichever file the index of the checkpoint names."
             )
         if beside := [name for w in weights if not self.adapter for name in companions(w, self._files)]:
             more = f" and {len(beside) - 1} more" if len(beside) > 1 else ""
@@ -275,8 +274,8 @@ class Checkpoint:
         lines += [f"{weight} was computed from its stored parts by {words}." for words, weight in made.items()]
         if self._unfollowed and self.matrix == "qk":
             lines.append(
-                "These keys of the configuration may change queries, keys or the mask, and attngeo does not follow"
-                f" them: {', '.join(self._unfollowed)}."
+                f"attngeo does not follow these keys of the configuration: {', '.join(self._unfollowed)}. If one of"
+                " them changes queries, keys or the mask, the scores do not show that change."
             )
         return lines
 
@@ -472,7 +471,7 @@ def _and(words: list[str]) -> str:
 def _read_as(model_type: str, own_type: str, why: str, is_known: bool) -> str:
     """Why a checkpoint of a type cannot be read as another, and the way out."""
     way = "try that" if is_known else "name a known type like it, or register it"
-    return f"read as {model_type!r}, {why.partition(';')[0]}; its config says {own_type!r}: {way}."
+    return f"read as {model_type!r}, {re.split('; |[.] ', why)[0]}; its config says {own_type!r}: {way}."
 
 
 def _why_not_values(

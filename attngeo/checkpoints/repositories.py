@@ -60,11 +60,13 @@ class LocalFolder(Repository):
             why = f"is no checkpoint itself and holds {len(inside)}; score one, such as: attngeo score {inside[-1]}"
         elif not shard and (other := other_format(self.path)):
             why = other
+        elif not any(self.path.iterdir()):
+            why = "is an empty folder. Give a folder with config.json and weights, a weight file, or an id of the Hub"
         elif not configured:
             why = (
-                "has no config.json, which tells architecture and heads: model.config.save_pretrained of transformers"
-                " writes one, and a checkpoint of another library must be converted, or loaded there and given to"
-                " attngeo.open_model with a config"
+                "has no config.json, which tells the model type and the number of heads. In transformers,"
+                " model.config.save_pretrained writes this file. If another library made the checkpoint, convert it,"
+                " or load it with that library and give the model and a config to attngeo.open_model"
             )
         elif not shard and len(found := weight_names(self.path)) > 1:
             why = f"has {len(found)} weight files of other names, each a model or a part: name one of"

@@ -37,6 +37,7 @@ _DTYPES = {
 NESTED = ("state_dict", "model_state_dict", "model")  # under which training scripts save weights beside other things
 SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".ckpt")
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+WEB_PAGES = (b"<!doctype html", b"<html")
 _Size = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 _MAX_HEADER = 100_000_000  # bytes; the limit of the format itself
 
@@ -90,23 +91,23 @@ class SafetensorsFile(TensorFile):
         self.name, self.remote, self._content = name, remote, content
         self._start = 8 + int.from_bytes(content(0, 8), "little") if length >= 8 else length + 1
         if self._start > min(length, _MAX_HEADER):
-            raise damaged(name)
+            raise damaged(name, "it is shorter than its header")
         try:
             header = msgspec.json.decode(content(8, self._start), type=dict[str, msgspec.Raw])
             metadata = msgspec.json.decode(header.pop("__metadata__", b"{}"), type=dict[str, Any] | None)
             self._stored = {name: msgspec.json.decode(raw, type=Stored) for name, raw in header.items()}
         except (ValueError, RecursionError) as error:
-            raise damaged(self.name) from error
+            raise damaged(self.name, "its header cannot be read") from error
         end = 0
         for name, entry in sorted(self._stored.items(), key=lambda item: item[1].data_offsets):
             start, stop = entry.data_offsets
             known = _DTYPES.get(entry.dtype)
             size = math.prod(entry.shape) * known.itemsize if known else stop - start
             if not start == end <= stop or stop - start != size:
-                raise damaged(self.name, f": the place of {name[:200]!r} fits neither shape nor order")
+                raise damaged(self.name, f"the position of {name[:200]!r} does not fit its shape or the other tensors")
             end = stop
         if self._start + end != length:
-            raise damaged(self.name, f": it should have {self._start + end} bytes and has {length}")
+            raise damaged(self.name, f"it has {length} bytes, and its header says {self._start + end}")
         # save_model of safetensors stores tensors that share their memory once, and names the others in the metadata
         for name, kept in (metadata or {}).items():
             if isinstance(kept, str) and kept in self._stored:
@@ -166,8 +167,8 @@ class TorchFile(TensorFile):
             raise unreadable(path, error) from error
         except Exception as error:  # torch checks little of what it reads
             raise CheckpointError(
-                f"{path} is truncated, corrupt, or not a file of tensors alone, and loading anything else could"
-                f" run code; fetch it again or, where you trust it, load it and save its state_dict as safetensors."
+                f"{path} is cut short or damaged, or holds other things than tensors, and loading those could run code."
+                f" Download or copy it again. If you trust it, load it and save its state_dict as safetensors."
             ) from error
         self.tensors = named_tensors(state, f"{path}")
         self.shapes = {name: tensor.shape for name, tensor in self.tensors.items()}
@@ -220,29 +221,37 @@ def read_range(path: Path, start: int, stop: int) -> memoryview:
 
 def open_tensors(path: Path) -> TensorFile:
     """A local file of tensors, by its suffix."""
-    if path.suffix in SUFFIXES and _is_pointer(path):
+    beginning = _beginning(path) if path.suffix in SUFFIXES else b""
+    if beginning == LFS_POINTER:
         raise CheckpointError(
             f"{path} holds no weights, but a pointer of Git LFS to them; fetch them by git lfs pull in that folder, or"
             f" download the file itself."
         )
+    if beginning.lstrip().lower().startswith(WEB_PAGES):
+        raise CheckpointError(
+            f"{path} is a web page, such as one that reports an error or asks for a password, and holds no weights."
+            f" Download the file itself."
+        )
     if path.suffix == ".safetensors":
         try:
+            opened = SafetensorsFile(f"{path}", path.stat().st_size, partial(read_range, path))  # named in errors
+            opened.name = path.name
             with safe_open(path, "pt"):  # checks that the places of tensors fit their shapes and the file
-                return SafetensorsFile(path.name, path.stat().st_size, partial(read_range, path))
+                return opened
         except (SafetensorError, OSError) as error:
-            raise damaged(f"{path}", f": {cause(error)}") from error
+            raise damaged(f"{path}", cause(error)) from error
     if path.suffix in SUFFIXES:
         return TorchFile(path)
     raise no_tensors(path)
 
 
-def _is_pointer(path: Path) -> bool:
-    """Whether a clone without Git LFS has left a short text in the place of a file of weights."""
+def _beginning(path: Path) -> bytes:
+    """The first bytes of a file: a clone without Git LFS leaves a short text, and a failed download a web page."""
     try:
         with path.open("rb") as file:
-            return file.read(len(LFS_POINTER)) == LFS_POINTER
+            return file.read(len(LFS_POINTER))
     except OSError:  # which opening the file itself reports
-        return False
+        return b""
 
 
 class Repository:
@@ -285,11 +294,14 @@ def unreadable(path: Path, error: OSError) -> CheckpointError:
     return CheckpointError(f"{path} cannot be read: {error.strerror}; check the file.")
 
 
-def damaged(name: str, why: str = "") -> CheckpointError:
+def damaged(name: str, why: str) -> CheckpointError:
     """The error for a file that is not what it should be."""
-    return CheckpointError(f"{name} is no whole safetensors file{why}; it is truncated or corrupt: fetch it again.")
+    return CheckpointError(f"{name} is cut short or damaged: {why}. Download or copy it again.")
 
 
 def no_tensors(path: Path) -> CheckpointError:
     """The error for a file of another kind, such as the weights of another framework."""
-    return CheckpointError(f"{path.name} is no weight file that can be read; known are {', '.join(SUFFIXES)}, .gguf.")
+    return CheckpointError(
+        f"{path.name} is not a weight file that attngeo can read. Names of such files end in {', '.join(SUFFIXES)} or"
+        f" .gguf."
+    )

@@ -137,6 +137,6 @@ def _on_meta(pickled: bytes, keys: list[str]) -> tuple[object, dict[int, str]]:
 
 def _damaged(name: str) -> CheckpointError:
     return CheckpointError(
-        f"{name} is truncated, corrupt, or not a file of tensors alone, and loading anything else could run code; look"
-        f" for another revision, or where you trust it, load it and save its state_dict as safetensors."
+        f"{name} is cut short or damaged, or holds other things than tensors, and loading those could run code. Look"
+        f" for another revision. If you trust it, load it and save its state_dict as safetensors."
     )

@@ -63,10 +63,13 @@ def command(checkpoints, per_head, gamma, convention, asked, output, plot, layer
         opened = open_checkpoint(checkpoint, **opening)
     unread = opened.unread
     if layer is not None:
+        layers = {plan.layer for plan in opened.plans}
+        if layer not in layers:
+            raise ParameterError(f"{opened.name} has no layer {layer}. {_there('layer', layers)}")
+        heads = {number for plan in opened.plans if plan.layer == layer for number in plan.numbers}
+        if head not in (None, *heads):
+            raise ParameterError(f"Layer {layer} of {opened.name} has no head {head}. {_there('head', heads)}")
         opened.plans = [plan for plan in opened.plans if plan.layer == layer and head in (None, *plan.numbers)]
-        if not opened.plans:
-            what = f"layer {layer}" + ("" if head is None else f" with a head {head}")
-            raise ParameterError(f"{opened.name} has no {what}; numbers begin with 0.")
     rows, missing = _scored(opened, gamma, per_head or head is not None, convention, positions)
     rows = [row for row in rows if head is None or row["head"] == head]
     said = [*summary(rows), *missing, *notes(opened, convention, unread, rows if layer is None else ())]
@@ -85,6 +88,13 @@ def command(checkpoints, per_head, gamma, convention, asked, output, plot, layer
             figure.save(plot)
             say(f"Figure written to {plot}")
     deliver(rows, view, form, output)
+
+
+def _there(what: str, numbers: set[int]) -> str:
+    """The numbers of the layers or heads that are there, in a sentence."""
+    if len(numbers) == 1:
+        return f"Its only {what} has the number {min(numbers)}."
+    return f"Its {what}s have the numbers {min(numbers)} to {max(numbers)}."
 
 
 def _scored(checkpoint, gamma: float, per_head: bool, convention: str, positions: bool) -> tuple[list[dict], list[str]]:

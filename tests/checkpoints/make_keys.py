@@ -58,6 +58,7 @@ ATTENTION = re.compile(  # what the names of keys that concern attention have in
 )
 BESIDE = KEYS.with_name("beside.json")
 COMMON = 10  # a key of more model types than these is passed over for all types
+OF_TENSORS = ("biases", "norms", "relative", "sinks")  # words of `keys.BESIDE` that tensors of a module may show
 BIAS_KEYS = {  # which may decide whether the queries of a model type have biases
     *("attention_bias", "bias", "enable_bias", "query_bias", "qkv_bias", "qv_bias", "use_attention_bias", "use_bias"),
     "use_qkv_bias",
@@ -84,7 +85,7 @@ validate_runner_input vq_weight_proj xla_device
 def main() -> None:
     """Write the files."""
     KEYS.write_text(text())
-    BESIDE.write_text(json.dumps({word: {} for word in ("biases", "gains", "keys", "norms", "sinks")}))
+    BESIDE.write_text(json.dumps({word: {} for word in (*OF_TENSORS, "gains", "keys")}))
     BESIDE.write_text(text_of_modules())  # found without the help of the file
 
 
@@ -132,11 +133,11 @@ def text_of_modules() -> str:
     """What the file of the models' attention modules must hold: a line for each word and part."""
     seen: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     apart: list[LayerPlan] = []  # of towers that have no model of their own
-    own: set[str] = set()
+    own: set[tuple[str, str]] = set()
     for model_type in sorted(READ & set(CONFIG_MAPPING)):
         plans = plans_of_small_model(model_type)
-        own |= {model_type} if plans else set()
-        apart += [plan for plan in plans if plan.model_type != model_type]
+        own |= {(model_type, plan.part) for plan in plans if plan.model_type == model_type}
+        apart += [plan for plan in plans if plan.model_type not in ("", model_type)]
         for plan in plans:
             if plan.model_type == model_type:
                 for word in words_of(plan):
@@ -146,7 +147,7 @@ def text_of_modules() -> str:
             if has_biases(with_biases) and not has_biases(without):
                 seen["keys"][key].add(model_type)
     for plan in apart:
-        if plan.model_type and plan.model_type not in own:
+        if (plan.model_type, plan.part) not in own:
             for word in words_of(plan):
                 seen[word][plan.part].add(plan.model_type)
     ordered = {
@@ -158,7 +159,7 @@ def text_of_modules() -> str:
 
 def words_of(plan: LayerPlan) -> set[str]:
     """What the tensors of an attention module show, by the words of `keys.BESIDE`."""
-    return {word for word in plan.beside if word in ("norms", "biases", "sinks")} | ({"gains"} if plan.norm else set())
+    return {word for word in plan.beside if word in OF_TENSORS} | ({"gains"} if plan.norm else set())
 
 
 def has_biases(plans: list[LayerPlan]) -> bool:

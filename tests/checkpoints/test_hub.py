@@ -184,8 +184,8 @@ def shorter_storages(path, model):
 
 
 DAMAGED = {
-    "code": (with_code, "not a file of tensors alone"),
-    "cut off": (cut_off, "is truncated, corrupt"),
+    "code": (with_code, "holds other things than tensors"),
+    "cut off": (cut_off, "is cut short or damaged"),
     "compressed": (compressed, "compressed"),
     "shorter": (shorter_storages, "is cut off"),
 }
@@ -285,11 +285,11 @@ REFUSALS = {
     "no weights": (NAME, lambda hub: (folder(hub) / "model.safetensors").unlink(), f"{NAME}.* model.safetensors"),
     "lost shard": (NAME, lost_shard, "model-00002-of-00002.safetensors.* model.safetensors.index.json"),
     "corrupt header": (NAME, damaged_header, f"model.safetensors of {NAME}"),
-    "wrong size": (NAME, place(lambda q, k: [q[0], q[1] - 4]), f"place of '{QUERY}'"),
-    "start after stop": (NAME, place(lambda q, k: q[::-1]), f"place of '{QUERY}'"),
-    "beyond the file": (NAME, place(lambda q, k: [o + 2**40 for o in q]), "place of '"),
-    "the key's place": (NAME, place(lambda q, k: k), "place of '"),
-    "longer than its header says": (NAME, longer, "bytes and has"),
+    "wrong size": (NAME, place(lambda q, k: [q[0], q[1] - 4]), f"position of '{QUERY}'"),
+    "start after stop": (NAME, place(lambda q, k: q[::-1]), f"position of '{QUERY}'"),
+    "beyond the file": (NAME, place(lambda q, k: [o + 2**40 for o in q]), "position of '"),
+    "the key's place": (NAME, place(lambda q, k: k), "position of '"),
+    "longer than its header says": (NAME, longer, "bytes, and its header says"),
     "no id": ("bad--id..", lambda hub: None, "bad--id"),
     "Hub down": (NAME, lambda hub: hub.answers.update({"config.json": 503}), "config.json.* 503"),
     "forbidden": (NAME, lambda hub: hub.answers.update({"model.safetensors": 403}), "403.* HF_TOKEN"),

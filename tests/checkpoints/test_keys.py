@@ -166,7 +166,7 @@ def test_a_file_of_queries_and_keys_alone_is_told_what_the_whole_file_is_told(mo
     whole = open_checkpoint(tmp_path).left_out
     queries_and_keys_alone(tmp_path)
     assert open_checkpoint(tmp_path).left_out == whole
-    monkeypatch.setattr(keys, "_of_types", lambda: {word: {} for word in ("biases", "gains", "keys", "norms", "sinks")})
+    monkeypatch.setattr(keys, "_of_types", lambda: {word: {} for word in (*make_keys.OF_TENSORS, "gains", "keys")})
     tensors_show = {"gains of the layer normalisation before", "biases", "norms of queries and keys"} & set(whole)
     assert (open_checkpoint(tmp_path).left_out == whole) == (not tensors_show)
 

@@ -257,17 +257,25 @@ DAMAGES = {
     "no head count": (config(num_attention_heads=None), "num_attention_heads"),
     "zero heads": (config(num_attention_heads=0), "num_attention_heads.* 0 "),
     "heads that do not divide": (config(num_attention_heads=5), " 32 .* 5 .num_attention_heads"),
-    "more layers promised": (config(num_hidden_layers=5), "layer.3.* 5 "),
-    "fewer layers promised": (config(num_hidden_layers=1), "3 times, and num_hidden_layers is 1"),
+    "more layers promised": (config(num_hidden_layers=5), "are 5 layers, .*layer.3.*correct num_hidden_layers"),
+    "fewer layers promised": (config(num_hidden_layers=1), "files have 3 layers .*but num_hidden_layers is 1 "),
     "no weights": (lambda f, m: (f / "model.safetensors").unlink(), "model.safetensors"),
-    "missing query": (state(lambda t: t.pop(QUERY)), "layer.1.* 3 "),
+    "missing query": (state(lambda t: t.pop(QUERY)), "are 3 layers, .*layer.1"),
     "missing key": (state(lambda t: t.pop(KEY)), r"layer\.1\.attention\.self\.key\.weight"),
     "missing shard": (lose_shard, r"model-.*safetensors, which model.safetensors.index.json names; fetch"),
     "NaN": (state(lambda t: t[QUERY][3, :4].fill_(float("nan"))), QUERY),
     "infinity": (state(lambda t: t[QUERY][3, :4].fill_(float("inf"))), QUERY),
-    "cut": (lambda f, m: os.truncate(f / "model.safetensors", 20000), "/model.safetensors is no whole"),
+    "cut": (lambda f, m: os.truncate(f / "model.safetensors", 20000), "/model.safetensors is cut short .*20000 bytes"),
     "Git LFS": (lambda f, m: (f / "model.safetensors").write_text(LFS_POINTER), "a pointer of Git LFS.*git lfs pull"),
-    "not safetensors": (lambda f, m: (f / "model.safetensors").write_bytes(b"<html>" * 99), "safetensors is no whole"),
+    "not safetensors": (
+        lambda f, m: (f / "model.safetensors").write_bytes(b"<html>" * 99),
+        "/model.safetensors is a web page",
+    ),
+    "noise": (
+        lambda f, m: (f / "model.safetensors").write_bytes(b"noise" * 99),
+        "is cut short or damaged: it is short",
+    ),
+    "an empty folder": (instead(), "is an empty folder. Give"),
     "unknown type": (unknown_type, r"\bQ3"),
     "quantised": (state(lambda t: t.update({QUERY: (t[QUERY] * 100).to(torch.int8)})), "int8"),
     "packed": (state(lambda t: t.update({QUERY: torch.zeros(99, dtype=torch.uint8)})), QUERY + r".*\(99,\)"),
@@ -275,7 +283,7 @@ DAMAGES = {
     "code in the bin": (unsafe_bin, "pytorch_model.bin"),
     "few numbers, repeated past 64 bits": (repeated, "repeats a few"),
     "truncated bin": (lambda f, m: as_bin(f, m) or os.truncate(f / "pytorch_model.bin", 9000), "/pytorch_model.bin"),
-    "bin with a record cut to half": (short_record, "pytorch_model.bin is truncated"),
+    "bin with a record cut to half": (short_record, "pytorch_model.bin is cut short"),
     "index without map": (with_map("{}"), "model.safetensors.index.json.* weight_map"),
     "index that leaves the folder": (with_map('{"weight_map": {"a": "../x"}}'), "model.safetensors.index.json"),
 }
@@ -293,7 +301,7 @@ def test_damage_ends_in_one_sentence(damage, named, folder, model, as_user):
 def test_a_file_of_another_kind_or_without_its_config_is_called_so(folder, as_user):
     (folder / "config.json").unlink()
     (folder / "model.onnx").touch()
-    for name, said in {"model.onnx": "no weight file .*safetensors", "model.safetensors": "no config.json"}.items():
+    for name, said in {"model.onnx": "not a weight file .*safetensors", "model.safetensors": "no config.json"}.items():
         with pytest.raises(CheckpointError, match=said):
             open_checkpoint(folder / name)
 

@@ -379,3 +379,24 @@ def test_bert_with_relative_keys_has_no_table(kind, words, tmp_path):
     assert checkpoint.left_out[0] == f"positions {words} distance"
     with pytest.raises(CheckpointError, match=f"takes positions {words} distance"):
         checkpoint.position_rows(checkpoint.plans[0])
+
+
+@pytest.mark.parametrize("model_type, kv_heads", [("RefinedWebModel", None), ("RefinedWeb", 2)])
+@pytest.mark.parametrize("asked", [None, "falcon"])
+def test_falcon_of_the_first_months_is_read_by_its_former_keys(model_type, kv_heads, asked, tmp_path):
+    changes = {} if kv_heads is None else {"new_decoder_architecture": True, "num_kv_heads": kv_heads}
+    model = small_model("falcon", **changes)()
+    model.save_pretrained(tmp_path)
+    forms = [layer.form for layer in open_checkpoint(tmp_path)]
+    config = json.loads((tmp_path / "config.json").read_text())
+    for former, key in {
+        "n_head": "num_attention_heads",
+        "n_head_kv": "num_kv_heads",
+        "n_layer": "num_hidden_layers",
+    }.items():
+        config[former] = config.pop(key)
+    (tmp_path / "config.json").write_text(json.dumps(config | {"model_type": model_type}))
+    opened = open_checkpoint(tmp_path, model_type=asked)
+    assert len(opened) == len(forms) and not any("follow" in remark for remark in opened.remarks)
+    for layer, form in zip(opened, forms, strict=True):
+        assert torch.equal(layer.form.wq, form.wq) and torch.equal(layer.form.wk, form.wk)

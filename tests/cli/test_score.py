@@ -122,8 +122,8 @@ REFUSED = {  # in the folder of a checkpoint; what the sentence names
     ". -o gone/s.csv": "there is no folder gone",
     ". --plot gone/s.svg": "there is no folder gone",
     "/nowhere --plot s.txt": "s.txt cannot hold a figure",
-    ". --layer 3": "tiny-bert has no layer 3;",
-    ". --layer 0 --head 4": "tiny-bert has no layer 0 with a head 4",
+    ". --layer 3": "tiny-bert has no layer 3. Its layers have the numbers 0 to",
+    ". --layer 0 --head 4": "Layer 0 of tiny-bert has no head 4. Its heads have the numbers 0 to 3.",
     ". --head 0": "--head needs --layer",
     ". --fold-norm": "no gain of a layer normalisation",
 }

@@ -222,6 +222,6 @@ def _divide(tensor: str, size: int, count: int, what: str) -> int:
 
 def _mismatch(tensor: str, what: str) -> Misfit:
     return Misfit(
-        f"{tensor} {what}; config and weights do not fit: one was changed or comes from another checkpoint, or heads"
-        f" were pruned without a word in the config."
+        f"{tensor} {what}. The config and the weights do not fit each other: either of them was changed, they belong to"
+        f" different checkpoints, or heads were pruned and the config does not say so."
     )

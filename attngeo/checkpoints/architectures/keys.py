@@ -22,6 +22,7 @@ from attngeo.checkpoints.architectures.entry import Attention, Tower
 # what a layer may have in its logits beside W_qk, by the words of Attention.beside
 BESIDE = {
     "distances": "positions by a bias of the logits for each distance",
+    "relative": "positions by keys for each distance",
     "gains": "gains of the layer normalisation before",
     "norms": "norms of queries and keys",
     "biases": "biases",
@@ -37,7 +38,8 @@ BESIDE = {
 # tensors in an attention module, by the names that only such tensors have
 NORMS = re.compile(r"(.*[._])?((q|k|qk|query|key)_?(layer_?)?norms?|(layer_?norm|norm|ln)_?(q|k|qk))(\..*)?")
 BIASES = re.compile(r"(.*[._])?((q|query|qkv|in_proj|pos)_bias(_[uv])?|bias_[uv])")
-NORMALISATIONS = re.compile(r"norm|(^|[._])ln(_|\d|\.|$)", re.IGNORECASE)  # in the names of tensors anywhere in a model
+RELATIVE = "rel_pos_h"  # in attention over images
+NORMALISATIONS = re.compile(r"(norm|(^|[._])ln(_|\d)?)[^.]*\.\w+$", re.IGNORECASE)  # in the names of tensors in a layer
 SINKS = re.compile(r"(.*[._])?(sinks|softmax_offset|attention_sink_bias|bias_k)")
 # keys that, where they are set, put the same into the logits of every model type that has them
 KEYS = {
@@ -138,6 +140,8 @@ def beside(
         found.add("norms")
     if f"{entry.query}.bias" in tensors or any(BIASES.fullmatch(name) for name in tensors):
         found.add("biases")
+    if RELATIVE in tensors:
+        found.add("relative")
     if any(SINKS.fullmatch(name) for name in tensors):
         found.add("sinks")
     return [word for word in BESIDE if word in found]
@@ -152,7 +156,7 @@ def beside_by_type(values: Mapping[str, Any], model_type: str, part: str, names:
         part: of the layer.
         names: of all tensors in the layer.
     """
-    untold = set() if any(map(NORMALISATIONS.search, names)) else {"gains", "norms", "sinks"}
+    untold = set() if any(map(NORMALISATIONS.search, names)) else {"gains", "norms", "relative", "sinks"}
     untold |= set() if any(name.endswith("bias") for name in names) else {"biases"}
     switched_off = {word for key, word in KEYS.items() if values.get(key) is False}
     switched_off |= {"biases" for key in _bias_keys(model_type) if not _setting(values, model_type, key)}

@@ -118,7 +118,7 @@ def unfollowed(architectures: Mapping[str, Entry], config: Mapping) -> list[str]
     top = top_config(config)
     stacks = list(stacks_of(architectures, top))
     of_top = {top.model_type} | {stack.config.model_type for stack in stacks if not stack.config.nested}
-    named = unknown_keys(config, of_top)
+    named = unknown_keys(top.values, of_top)
     for stack in stacks:
         values, model_type = stack.config.values, stack.config.model_type
         if stack.config.nested:
@@ -257,14 +257,15 @@ def _check_complete(stack: Stack, numbers: list[tuple[int, ...]]) -> None:
     if missing := next((place for place in promised if place not in there), None):
         module = stack.entry.module.format(*missing, *numbers[-1][depth:])
         raise CheckpointError(
-            f"{stack.entry.tensor(module, stack.entry.query)} is missing, one of {sum(stages)} layers that the config"
-            f" promises; fetch or save the whole checkpoint, or mend the config where the layer was taken out."
+            f"the config says that there are {sum(stages)} layers, but the files have no"
+            f" {stack.entry.tensor(module, stack.entry.query)}. Download or save the whole checkpoint. If the layer was"
+            f" removed on purpose, correct {stack.entry.layers} in the config."
         )
     ahead = stack.config.get("num_nextn_predict_layers", Layers) or 0  # stand behind the layers that are counted
     if len(there) > sum(stages) + ahead:
         raise Misfit(
-            f"{stack.entry.module} stands in the files {len(there)} times, and {stack.entry.layers} is {count} in the"
-            f" config; one was changed or comes from another checkpoint: mend the config."
+            f"the files have {len(there)} layers named {stack.entry.module}, but {stack.entry.layers} is {count} in the"
+            f" config. Either of them was changed, or they belong to different checkpoints. Correct the config."
         )
 
 

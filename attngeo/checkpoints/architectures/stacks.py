@@ -22,6 +22,11 @@ Counts = Annotated[list[Layers], Meta(min_length=1, max_length=1000)]  # by stag
 Name = Annotated[str, Meta(max_length=200)]
 
 
+# model types of the first months of Falcon, whose code was on the Hub, and the former names of its keys
+FORMER_TYPES = {"RefinedWeb": "falcon", "RefinedWebModel": "falcon"}
+FORMER_KEYS = {"falcon": {"n_head": "num_attention_heads", "n_head_kv": "num_kv_heads", "n_layer": "num_hidden_layers"}}
+
+
 class Misfit(CheckpointError):
     """Names or shapes of tensors are not those of the model that the config tells."""
 
@@ -98,8 +103,12 @@ def default_sizes() -> dict[str, dict[str, Any]]:
 
 
 def top_config(config: Mapping) -> Config:
-    """The configuration of a whole model."""
-    return Config(config, value_of(config, "model_type", Name) or "", nested=False)
+    """The configuration of a whole model, former names of its type and of its keys replaced."""
+    model_type = value_of(config, "model_type", Name) or ""
+    model_type = FORMER_TYPES.get(model_type, model_type)
+    former = FORMER_KEYS.get(model_type, {})
+    values = {new: config[old] for old, new in former.items() if old in config}
+    return Config(values | {key: config[key] for key in config if key not in former}, model_type, nested=False)
 
 
 def stacks_of(
