@@ -7,10 +7,11 @@
 # ---
 
 # %% [markdown]
-# # Details: Does symmetry matter?
+# # Details: Does an encoder need symmetry?
 #
-# This page defines the two constraints of [*Does symmetry matter?*](constraints.py) and checks their formulas. It also compares
-# experiments with equal settings, in which the symmetry of the encoders differs.
+# On this page, we define the two constraints of [*Does an encoder with learned position embeddings need
+# symmetry?*](constraints.py) and check their formulas. We also compare experiments that have equal settings but whose encoders differ
+# in their symmetry.
 
 # %% tags=["remove-cell"]
 import torch
@@ -36,13 +37,13 @@ POLES = {Constraint.SYMMETRIC: -1.0, Constraint.SKEW: 1.0}  # symmetry score at 
 # %% [markdown]
 # ## The two constraints
 #
-# Each constraint is a function of the symmetry score $s$, and a weight determines how strongly the constraint acts. The paper writes
-# squares of matrices, which we read as squared norms.
+# Each constraint is a function of the symmetry score $s$, and a weight determines how strongly the constraint acts. The
+# formulas in the paper contain squares of matrices, which we interpret as squared norms.
 #
 # ````{prf:definition} Eqs. S146 to S148 of the paper, with squared norms
 # :label: def-constraints
 #
-# With the prediction loss $\mathcal{L}$ and a weight $\gamma > 0$ (not the $\gamma$ of {prf:ref}`def-3-2`), training
+# Let $\mathcal{L}$ be the prediction loss and $\gamma > 0$ a weight (unrelated to the $\gamma$ of {prf:ref}`def-3-2`). Training
 # minimises $\mathcal{L} + \gamma \mathcal{L}_c$, where $\mathcal{L}_c$ is the mean over the layers of
 #
 # $$
@@ -52,12 +53,12 @@ POLES = {Constraint.SYMMETRIC: -1.0, Constraint.SKEW: 1.0}  # symmetry score at 
 # \end{aligned}
 # $$ (eq-constraints)
 #
-# Here $M$ is $\Wqk$ summed over the heads of a layer, and $M_s$ and $M_n$ are its symmetric and its skew-symmetric part.
+# Here $M$ is $\Wqk$ summed over the heads of a layer, and $M_s$ and $M_n$ are its symmetric and skew-symmetric parts.
 # ````
 #
 # The right-hand sides follow from $\norm{M_s}^2 = (1 + s) \norm{M}^2 / 2$ ({prf:ref}`lem-s1-16` with {prf:ref}`def-3-1`).
-# A constraint does not depend on the size of the weights, and it acts on the sum over heads, not on individual heads. For random
-# weights each constraint is close to 2. Its smallest possible value is 1.
+# The constraints do not depend on the size of the weights, and they act on the sum over heads and not on individual heads. For random
+# weights, each constraint is close to 2, and its smallest possible value is 1.
 
 
 # %% tags=["remove-cell"]
@@ -95,7 +96,7 @@ def course(constraint: Constraint):
     """Values on random forms, at the minimum, and where a descent ends."""
     sign, best = SIGNS[constraint], LEAST_AT[constraint]
     errors = [abs(value(form, constraint) - 2 / (1 + sign * symmetry_score(form))) for form in random_forms()]
-    formula = rf"largest $\lvert L_c - 2 / (1 {'+' if sign > 0 else '-'} s) \rvert$, {len(errors)} random forms"
+    formula = rf"largest $\lvert L_c - 2 / (1 {'+' if sign > 0 else '-'} s) \rvert$ over {len(errors)} random matrices"
     yield exact(formula, max(errors))
     yield exact(f"$L_c$ at $s = {best:g}$", value(of_symmetry(best), constraint), 1)
 
@@ -103,8 +104,8 @@ def course(constraint: Constraint):
 # %% [markdown]
 # ## Where the constraints are smallest
 #
-# According to the paper, the second constraint leads "to a symmetry score of $s = 0$" (Section S2.1, after Eq. S148). It leads to
-# $s = -1$ instead.
+# According to the paper, the second constraint leads "to a symmetry score of $s = 0$" (Section S2.1, after Eq. S148). In
+# fact, this constraint leads to $s = -1$.
 
 
 # %%
@@ -115,16 +116,16 @@ def course(constraint: Constraint):
     Verdict.MISPRINT,
     printed='"To encourage skew-symmetry, we minimize the condition" S148, "leading to a symmetry score of $s = 0$".',
     place="Section S2.1, before and after Eq. S148",
-    remark="The symmetry score of the released code is $(1 + s)/2$, which is 0 at $s = -1$. The printed sentence seems to use this score.",
+    remark="In the released code, the symmetry score is $(1 + s)/2$, which is 0 at $s = -1$. The printed sentence seems to refer to this score.",
 )
 def skew_constraint():
     skew, released = Constraint.SKEW, symmetry_score(of_symmetry(-1.0), Convention.RELEASED)
-    words = "$s$ after a descent from a random form"
+    words = "$s$ at the end of a descent from a random matrix"
     yield exact(words, descend(skew), LEAST_AT[skew], 0.01, paper="= 0")
     yield exact("$L_c$ at the printed $s = 0$", value(of_symmetry(0.0), skew), 2)
-    yield exact("the released code's score at $s = -1$", released)
+    yield exact("score of the released code at $s = -1$", released)
     yield from course(skew)
-    return {"holds": "It leads to $s = -1$. At $s = 0$ the constraint is 2, which is twice its smallest value."}
+    return {"holds": "The constraint leads to $s = -1$. At $s = 0$, its value is 2, which is twice its smallest value."}
 
 
 show(skew_constraint())
@@ -137,7 +138,7 @@ show(skew_constraint())
 @claim("Eq. S147", "(minimum)", "the constraint that favours symmetry is smallest at $s = 1$", Verdict.HOLDS)
 def symmetric_constraint():
     symmetric = Constraint.SYMMETRIC
-    yield exact("$s$ after a descent from a random form", descend(symmetric), LEAST_AT[symmetric], 0.01)
+    yield exact("$s$ at the end of a descent from a random matrix", descend(symmetric), LEAST_AT[symmetric], 0.01)
     yield from course(symmetric)
 
 
@@ -162,23 +163,27 @@ def trained_loss(constraint: Constraint, weight: float) -> tuple[float, list[flo
     "",
     r"the constraint is added to the loss with weight $\gamma$",
     Verdict.HOLDS,
-    remark=r"For a model with several layers, we use the mean of $\mathcal{L}_c$ over the layers. The paper does not specify this.",
+    remark=r"The paper does not specify how the layers of a model are combined. We use the mean of $\mathcal{L}_c$ over the layers.",
 )
 def constrained_loss(weight=0.5):
     for constraint, equation in EQUATIONS.items():
         added, scores = trained_loss(constraint, weight)
         expected = weight * sum(2 / (1 + SIGNS[constraint] * s) for s in scores) / len(scores)
-        yield exact(rf"{equation}: added to the loss of {len(scores)} layers, $\gamma$ = {weight:g}", added, expected)
+        yield exact(
+            rf"{equation}: value added to the loss of a model with {len(scores)} layers, $\gamma$ = {weight:g}",
+            added,
+            expected,
+        )
 
 
 show(constrained_loss())
 
 # %% [markdown]
-# ## Starts that a constraint excludes
+# ## Initialisations that a constraint excludes
 #
-# Each constraint is infinite where the other one is smallest. Training with the constraint that forbids symmetry can therefore not
-# start with $\Wk = \Wq$, and training with the constraint that enforces symmetry cannot start with a skew-symmetric matrix.
-# `attngeo train` refuses both combinations with an error message.
+# Each constraint is infinite where the other constraint is smallest. Therefore, a model that is trained with the constraint that
+# forbids symmetry cannot be initialised with $\Wk = \Wq$, and a model that is trained with the constraint that enforces symmetry cannot
+# be initialised with a skew-symmetric matrix. `attngeo train` refuses both combinations with an error message.
 
 
 # %% tags=["remove-cell"]
@@ -195,23 +200,25 @@ def accepted(initialisation: Initialisation, constraint: Constraint) -> bool:
 @claim(
     "Eq. S147",
     "and S148, poles",
-    "a constraint is not defined for a start with the opposite structure",
+    "a constraint is not defined for an initialisation with the opposite structure",
     Verdict.ASSUMPTION,
     printed="""The loss "is optionally extended with a constraint", and "[w]e optionally initialize the models with either
-    symmetric or skew-symmetric attention weights"; no combination is excluded.""",
+    symmetric or skew-symmetric attention weights". No combination is excluded.""",
     place="Section S2.1, Initialization and Loss Constraints",
-    holds=r"""Eq. S147 requires $M_s \neq 0$, which excludes a skew-symmetric start, and Eq. S148 requires $M_n \neq 0$, which
-    excludes a symmetric start.""",
+    holds=r"""Eq. S147 requires $M_s \neq 0$, which excludes skew-symmetric initialisation, and Eq. S148 requires $M_n \neq 0$,
+    which excludes symmetric initialisation.""",
     missing=(r"$M_s \neq 0$", r"$M_n \neq 0$"),
 )
 def poles_of_the_constraints(gap=1e-4):
     for constraint, pole in POLES.items():
         equation = EQUATIONS[constraint]
         near = value(of_symmetry(pole - pole * gap), constraint)
-        yield exact(rf"{equation}: ${gap:g}\, L_c$ at the distance {gap:g} from the pole", near * gap, 2, 1e-6)
+        yield exact(rf"{equation}: ${gap:g}\, L_c$ at a distance of {gap:g} from the pole", near * gap, 2, 1e-6)
         refused = {start for start in Initialisation if not accepted(start, constraint)}
         outside = {start for start, s in SYMMETRY.items() if s == pole}
-        yield exact(f"{equation}: initialisations wrongly refused or accepted", len(refused ^ outside), 0, 0)
+        yield exact(
+            f"{equation}: number of initialisations that are wrongly refused or accepted", len(refused ^ outside), 0, 0
+        )
 
 
 show(poles_of_the_constraints())
@@ -219,10 +226,10 @@ show(poles_of_the_constraints())
 # %% [markdown]
 # ## Equal settings, different symmetry
 #
-# Our encoders without a constraint have the same settings as the encoders with learned position embeddings in the planned
-# experiments of [the chapter on positions](positions.py). Their mean symmetry scores differ, however
-# ({numref}`tab-constraint-circumstances`). We do not know the reason for this difference, because the experiments differ in more
-# than their seeds. They also differ in {glue:text}`what-differs`.
+# Our encoders without a constraint have the same settings as the encoders with learned position embeddings in [our planned
+# experiments on positional encoding](positions.py). Nevertheless, the mean symmetry scores of the encoders differ between these
+# experiments ({numref}`tab-constraint-circumstances`). We do not know the reason, because the experiments differ not only in their
+# seeds but also in {glue:text}`what-differs`.
 
 # %% tags=["remove-input"]
 recorded = constraints.recorded()
@@ -232,8 +239,8 @@ same_settings = constraints.seeds_and_circumstances({"this chapter": free} | pla
 table(
     same_settings,
     name="tab-constraint-circumstances",
-    caption="Mean symmetry score $s$ of encoders without a constraint that have equal settings in several experiments, and what the"
-    " settings do not fix. The commit is the version of the code with which the models were trained.",
+    caption="Mean symmetry score $s$ of encoders without a constraint in several experiments with equal settings, and the"
+    " circumstances that are not part of the settings. The commit is the version of the code with which the models were trained.",
 )
 
 # %% tags=["remove-cell"]

@@ -7,15 +7,16 @@
 # ---
 
 # %% [markdown]
-# # Details: Should you start symmetric?
+# # Details: Does symmetric initialisation speed up training?
 #
-# This page shows the evidence behind [*Should you start training with a symmetric query-key matrix?*](symmetric_initialisation.py):
-# what the recipe of the paper changes, every comparison of two starts, how we measured the differences, what is left of the symmetry
-# after training, and the numbers that the paper prints.
+# This page contains the evidence behind [*Does symmetric initialisation speed up
+# training?*](symmetric_initialisation.py). We describe what the recipe of the paper changes and how we measured the differences
+# between initialisations. We then report every comparison of two initialisations and the symmetry that remains after training, and
+# we check the numbers in the paper.
 
 # %% tags=["parameters"]
-window: int = 5  # measurements of the held-out loss in a mean; in [1, 50]
-d: int = 64  # width of the forms in the check of the recipe; in [8, 512]
+window: int = 5  # number of measurements of the held-out loss in each mean; in [1, 50]
+d: int = 64  # width of the matrices in the check of the recipe; in [8, 512]
 seed: int = 0  # seed of the checks; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
@@ -61,7 +62,7 @@ HALF_UNIT_LOSS = 0.0005 + 1e-9  # of the third decimal
 HALF_UNIT_PERCENT = 0.5
 HALF_TEN = 5.0
 TENTH = 0.05  # half a unit of the recomputed percentages
-SECOND_HAND = "We know the released curves second-hand, from an audit. They are curves of the training loss, with one seed for each model."
+SECOND_HAND = "We know the released curves only second-hand, from an audit. They show the training loss, with one seed for each model."
 LOWER_LOSS = {
     "printed": """"[E]nforcing symmetry at initialization leads to lower loss values at the end of training for most of the
     models", and "significantly accelerates convergence".""",
@@ -77,7 +78,7 @@ rows = pd.DataFrame(tables.planned_rows([*symmetry, *(p for p in plans.values() 
 # %% [markdown]
 # ## What the recipe changes
 #
-# Section S2.1 of the paper draws random query weights and sets the key weights equal to them.
+# In Section S2.1 of the paper, the query weights are drawn at random, and the key weights are set equal to the query weights.
 
 
 # %% tags=["remove-cell"]
@@ -115,8 +116,8 @@ def released_projections(d: int, seed: int) -> tuple[nn.Linear, nn.Linear]:
     "$W_k = W_q$ makes $W_{qk}$ symmetric",
     Verdict.HOLDS,
     remark=r"""The recipe does more than make the matrix symmetric. The matrix $W_q W_q^\top$ has no negative eigenvalue, and its
-    diagonal is $\sqrt d$ times as large as its other entries. At the start, every token therefore attends more to itself, by a
-    mean logit of $d \sqrt{d_h} \cdot 0.02^2$, which is small in a narrow model.""",
+    diagonal entries are $\sqrt d$ times as large as its other entries. At initialisation, every token therefore attends more to
+    itself, by a mean logit of $d \sqrt{d_h} \cdot 0.02^2$. This logit is small in a narrow model.""",
 )
 def symmetric_recipe(d=64, seed=0, heads=4, draws=40):
     generator = torch.Generator().manual_seed(seed)
@@ -134,13 +135,15 @@ def symmetric_recipe(d=64, seed=0, heads=4, draws=40):
     yield exact("lowest symmetry score s of a head", min(score_heads(form).symmetry.min() for form in forms), 1)
     yield exact("lowest eigenvalue divided by the largest magnitude", least, paper="")
     yield monte_carlo(
-        "mean of the diagonal divided by the standard deviation of the other entries, symmetric start",
+        "mean of the diagonal divided by the standard deviation of the other entries (symmetric initialisation)",
         tied,
         math.sqrt(d),
         paper="",
     )
-    yield monte_carlo("the same ratio, random start", untied, 0, paper="")
-    yield monte_carlo("mean logit of a token with itself, symmetric start", logits, self_logit(d, heads), paper="")
+    yield monte_carlo("the same ratio (random initialisation)", untied, 0, paper="")
+    yield monte_carlo(
+        "mean logit of a token with itself (symmetric initialisation)", logits, self_logit(d, heads), paper=""
+    )
 
 
 show(symmetric_recipe(d=d, seed=seed))
@@ -150,12 +153,12 @@ show(symmetric_recipe(d=d, seed=seed))
 @claim(
     "S2.1",
     "(released code)",
-    "the released start changes more than symmetry",
+    "the released symmetric initialisation changes more than symmetry",
     Verdict.HOLDS,
     printed="""\"[T]he query weight matrix $W_q$ is initialized randomly, and then the key weight matrix is set to
     $W_k = W_q$.\"""",
     place="Section S2.1, Initialization",
-    remark="We know second-hand what the released code does. We computed the numbers that follow from it.",
+    remark="We know the released code only second-hand. We computed the numbers that follow from its description.",
     ours=True,
 )
 def scale_of_the_released_recipe(seed=0):
@@ -170,9 +173,9 @@ def scale_of_the_released_recipe(seed=0):
         yield compare(f"largest difference between query and key biases, $d$ = {d}", gap, "≠", 0, 1e-6)
     factors = ", ".join(f"{scale_factor(d):.2f} at width {d}" for d in WIDTHS)
     return {
-        "holds": "The released code first draws queries, keys *and values* anew with the default of PyTorch. The scale of"
-        f" $W_{{qk}}$ changes by a factor of $(1/3d)/0.02^2$ ({factors}). Biases are 0 in BERT. Here they become random, and the"
-        " biases of queries and keys differ."
+        "holds": "The released code first draws queries, keys *and values* anew with the default initialisation of PyTorch."
+        f" As a result, the scale of $W_{{qk}}$ changes by a factor of $(1/3d)/0.02^2$ ({factors}). The biases, which are 0 in"
+        " BERT, become random, and the biases of queries differ from the biases of keys."
     }
 
 
@@ -189,26 +192,30 @@ assert (speed[12] > 0).sum() == 2 and printed_table("web").query("layers == 24")
 assert scale_factor(768) < 1.1 and scale_factor(WIDTHS[-1]) < 1  # "close to 1 or smaller"
 
 # %% [markdown]
-# According to [an audit](../notation.md#the-audit) of the released code, which we have not read ourselves, the authors' symmetric
-# start also changes the scale of $\Wqk$. At the width of the paper's four-layer model, the mean logit of a token with itself grows
-# from {glue:text}`logit-mini` to {glue:text}`logit-released` with this change. The paper prints its two largest speed-ups for these
-# four-layer models, for which the factor of the scale is largest. The scale does not explain the gains of the deeper models, because
-# their factor is close to 1 or smaller. These gains are the best evidence for the paper, although each of them rests on one seed.
+# According to [a second-hand reading](../notation.md#the-audit) of the released code, the authors' symmetric initialisation also
+# changes the scale of $\Wqk$. In the paper's four-layer model, this change increases the mean logit of a token with itself at
+# initialisation from {glue:text}`logit-mini` to {glue:text}`logit-released`. The two largest speed-ups in the paper are reported for
+# these four-layer models, which have the largest scale factor. However, the scale does not explain the gains of the deeper models,
+# because their scale factor is close to 1 or smaller. These gains are the best evidence for the paper, although each of them was
+# measured with only one seed.
 
 # %% [markdown]
 # ## The planned comparisons
 #
-# {numref}`tab-init-planned` lists every planned comparison of a symmetric with a random start of equal scale. The last column gives
-# the number of seeds that a confidence interval of ±{glue:text}`band` nats would require if the loss varies between seeds as it does
-# here. With few seeds, this number is only a rough guide.
+# {numref}`tab-init-planned` lists all planned comparisons of symmetric with random initialisation at equal scale. The last column
+# shows how many seeds would be needed for a confidence interval of ±{glue:text}`band` nats if the loss varied between seeds as much
+# as in our runs. For comparisons with few seeds, this number is only a rough guide.
 
 # %% tags=["remove-input"]
 table(
-    rows.query("primary and pair == 'symmetric minus random'").drop(columns=["primary", "pair", "what it isolates"]),
+    rows.query("primary and pair == 'symmetric minus random'")
+    .drop(columns=["primary", "pair", "what it isolates"])
+    .rename(columns={"by the plan": "outcome by the plan"}),
     name="tab-init-planned",
-    caption="The planned comparisons of a symmetric with a random start of equal scale, and their outcomes by the rules of the plans. A"
-    " setting is given by model, text, layers × width and tokens read. The steps saved are defined as in the plans and rounded down to"
-    f" a measurement of the loss, by up to {as_percent(max(grid_of(p.primary) for p in symmetry))} of the steps.",
+    caption="Our planned comparisons of symmetric with random initialisation at equal scale, and their outcomes according to our plans."
+    " Each setting is described by the type of model, the text, the number of layers × the width, and the number of training tokens in"
+    " millions (M). The shares of steps saved are rounded down, because the loss was measured only at some steps. This rounding amounts"
+    f" to at most {as_percent(max(grid_of(p.primary) for p in symmetry))} of the steps.",
 )
 
 # %% tags=["remove-input"]
@@ -223,13 +230,13 @@ figures.loss_curves(
 )
 
 # %% [markdown]
-# Each plan also names further comparisons ({numref}`tab-init-planned-others`). They do not decide the question of the plan.
+# We also planned further comparisons ({numref}`tab-init-planned-others`), which do not affect the outcomes above.
 
 # %% tags=["remove-input"]
 table(
-    rows.query("not primary")[[*rows.columns[1:6], "what it isolates"]],
+    rows.query("not primary")[[*rows.columns[1:6], "what it isolates"]].rename(columns={"pair": "comparison"}),
     name="tab-init-planned-others",
-    caption="Further comparisons of the plans, as far as their runs are complete.",
+    caption="Further planned comparisons whose runs are complete.",
 )
 
 # %% tags=["remove-cell"]
@@ -249,45 +256,54 @@ glue("band", starts.BAND, "g")
 # %% [markdown]
 # ### Depth and width
 #
-# *Depth.* According to the plans, the effect of symmetry grows with depth if its interval lies below zero in the deepest models but
-# not in the shallowest. We did not find this. The interval of the change from the shallowest to the deepest models includes zero
-# ({numref}`tab-init-ends`).
+# *Depth.* We had planned to conclude that the effect of symmetry grows with depth if its confidence interval lay below zero in the
+# deepest models but not in the shallowest models. This was not the case. The confidence interval of the change from the shallowest
+# to the deepest models includes zero ({numref}`tab-init-ends`).
 #
-# *Width.* According to the plans, the effect of scale, biases and values shrinks with width, as the factor of the scale does, if it is
-# closer to zero in the widest models than in the narrowest. We also require that the two intervals do not overlap, but in our
-# runs they overlap. The interval of the change from the narrowest to the widest models includes zero. All sizes were trained with one learning rate, so models of different width are not equally far
-# in their training. If some runs have left the plateau of the loss and others have not, a mean over seeds mainly shows how many have.
+# *Width.* We had planned to conclude that the effect of scale, biases and values shrinks with width, as the scale factor does, if
+# this effect was closer to zero in the widest models than in the narrowest models. We also require that the two confidence
+# intervals do not overlap, but in our runs they do. The confidence interval of the change from the narrowest to the widest models
+# includes zero. We trained models of all sizes with the same learning rate, so models of different widths have not progressed
+# equally far in training. If some runs have left the plateau of the loss and others have not, the mean over seeds mainly reflects
+# how many runs have left the plateau.
 #
-# *Equal queries and keys at the released scale* lower the final loss at a width of 64 and raise it at a width of 256. In the other
-# shapes, the effect is within the variation between seeds.
+# *Equal queries and keys.* At the scale of the released code, equal queries and keys lower the final loss at a width of 64 and raise
+# the final loss at a width of 256. For the other shapes, the effect is within the variation between seeds.
 
 # %% tags=["remove-input"]
 table(
     pd.DataFrame(
-        {"setting": p.short, "start": start, "lowest": arm.values(LOSS).min(), "highest": arm.values(LOSS).max()}
+        {
+            "setting": p.short,
+            "initialisation": start,
+            "lowest": arm.values(LOSS).min(),
+            "highest": arm.values(LOSS).max(),
+        }
         for p in (sized["4x64"], sized["4x256"])
         for start, arm in p.arms.items()
     ),
     name="tab-init-ends",
-    caption="Final losses in the narrowest and the widest models by start: the lowest and the highest over seeds. The difference of the"
-    f" final losses, symmetric minus random, changes by {with_interval(changes[0], as_nats)} nats from the shallowest to the deepest"
-    f" models. The difference default-linear minus random changes by {with_interval(changes[1], as_nats)} nats from the narrowest to"
-    " the widest models.",
+    caption="Lowest and highest final loss over seeds in the narrowest and the widest models, for each initialisation. From the"
+    " shallowest to the deepest models, the difference in final loss between `symmetric` and `random` changes by"
+    f" {with_interval(changes[0], as_nats)} nats. From the narrowest to the widest models, the difference in final loss between"
+    f" `default-linear` and `random` changes by {with_interval(changes[1], as_nats)} nats.",
     formats={"lowest": ".2f", "highest": ".2f"},
 )
 
 # %% [markdown]
 # ### Does the scale act through the logits?
 #
-# Larger queries and keys multiply the logits before the softmax. If the larger scale helps only through these logits, then multiplying
-# the logits by the same factor should help as much, while the weights keep BERT's scale. We tested this with `hot`, a random start
-# whose logits are multiplied by {glue:text}`hot-factor`, which is the factor for `scaled`. We planned in advance that this explanation
-# is refuted if `hot` ends with a higher loss than `scaled`, with {glue:text}`hot-seeds` seeds of its own.
+# Larger queries and keys multiply the logits before the softmax. If the larger scale helped only through these logits, multiplying
+# the logits by the same factor should help as much, even if the weights keep BERT's scale. We tested this explanation with `hot`, a
+# random initialisation in which the logits are multiplied by {glue:text}`hot-factor`, the factor that corresponds to `scaled`. We
+# had decided in advance to reject the explanation if the final loss was higher with `hot` than with `scaled`, in an experiment with
+# {glue:text}`hot-seeds` separate seeds.
 #
-# At the learning rate that we used, the explanation is refuted: the final loss of `hot` is {glue:text}`hot-higher` nats higher. A
-# factor on the logits lets every step of Adam change the logits by this factor more, whereas larger queries and keys do so only by
-# the square root of the factor. Our runs do not show whether this is the reason. A larger scale alone and a longer warm-up alone lower
-# the loss by more than the variation between seeds.
+# At the learning rate that we used, we reject the explanation, because the final loss is {glue:text}`hot-higher` nats higher with
+# `hot`. A possible reason is the effect on the step size. If the logits are multiplied by a factor, every step of Adam changes the
+# logits more by this factor, whereas larger queries and keys increase this change only by the square root of the factor. Our runs do
+# not show whether this is the actual reason. A larger scale alone and a longer warm-up alone both lower the loss by more than the
+# variation between seeds.
 
 # %% tags=["remove-cell"]
 temperature = plans["confirm_temperature"]
@@ -300,9 +316,10 @@ glue("hot-seeds", len(temperature.primary))
 # %% [markdown]
 # ## The released initialisation, part by part
 #
-# In exploratory runs, whose settings we chose while we made the runs, we took the released start apart ({numref}`fig-gain-parts`). The
-# released start lowers the loss. Most of this gain comes from the scale, the biases and the values. In these exploratory runs, which
-# have 4 layers of width {glue:text}`explored-width`, equal queries and keys change the loss by less than the variation between seeds.
+# In exploratory runs, whose settings we chose while we made the runs, we tested the parts of the released initialisation separately
+# ({numref}`fig-gain-parts`). The released initialisation lowers the loss, and most of this gain comes from the scale, the biases and
+# the values. In these exploratory runs with models of 4 layers of width {glue:text}`explored-width`, equal queries and keys change
+# the loss by less than the variation between seeds.
 
 # %% tags=["remove-input"]
 figures.made_of(encoders())
@@ -330,19 +347,21 @@ glue("tie-open", len(tied) - 2, "d")
 table(
     tables.tie_table(tied, plans),
     name="tab-init-tie-by-shape",
-    caption="Final held-out loss of the released start minus that of the same start without equal queries and keys"
-    " (`default-linear`), in nats, with 95 % confidence intervals over seeds. All encoders read characters, in experiments that we"
-    " planned in advance. A negative difference means that equal queries and keys help.",
+    caption="Final held-out loss with the released initialisation minus the final held-out loss with the same initialisation but"
+    " without equal queries and keys (`default-linear`), in nats, with 95 % confidence intervals over seeds. All models are"
+    " character-level encoders from experiments that we planned in advance. A negative difference means that equal queries and keys"
+    " help.",
 )
 
 # %% [markdown]
-# In planned experiments, the effect of equal queries and keys at the released scale depends on the shape of the encoder
-# ({numref}`tab-init-tie-by-shape`). In encoders with {glue:text}`tie-harms-shape`, equal queries and keys are harmful: the final loss
-# is {glue:text}`tie-harms` nats higher. With {glue:text}`tie-stuck` of the {glue:text}`tie-seeds` seeds, the encoder with the released
-# start ends on a plateau (a loss above {glue:text}`plateau` nats), on which an encoder knows little more than how frequent each
-# character is. Without equal queries and keys, no encoder ends on this plateau. In encoders with {glue:text}`tie-helps-shape`, equal
-# queries and keys help: the final loss is {glue:text}`tie-helps` nats lower. In the other {glue:text}`tie-open` shapes, the interval
-# includes zero. All these runs are short, so the harm may be a delay.
+# In our planned experiments, the effect of equal queries and keys at the released scale depends on the shape of the encoder
+# ({numref}`tab-init-tie-by-shape`). In encoders with {glue:text}`tie-harms-shape`, equal queries and keys are harmful: they raise
+# the final loss by {glue:text}`tie-harms` nats. With {glue:text}`tie-stuck` of the {glue:text}`tie-seeds` seeds, the loss of the
+# encoder with the released initialisation is on a plateau at the end of training (above {glue:text}`plateau` nats). At such a loss,
+# an encoder knows little more than how frequent each character is. Without equal queries and keys, no encoder is on this plateau at
+# the end of training. In encoders with {glue:text}`tie-helps-shape`, equal queries and keys help: they lower the final loss by
+# {glue:text}`tie-helps` nats. For the other {glue:text}`tie-open` shapes, the confidence interval includes zero. All these runs are
+# short, so the harm may only be a delay.
 
 # %% tags=["remove-cell"]
 assert all(gain_case(e).reversed for e in encoders())  # "Most of this gain"
@@ -373,7 +392,7 @@ show(symmetry_at_equal_scale())
 @claim(
     "Section 4.2",
     "(recorded runs, as released)",
-    "the released start helps encoders to learn",
+    "the released initialisation helps encoders to learn",
     Verdict.UNDECIDED,
     **LOWER_LOSS,
 )
@@ -391,7 +410,7 @@ show(released_start_on_recorded_runs())
 @claim(
     "Section 4.2",
     "(recorded runs, parts of the gain)",
-    "the gain of the released start comes from symmetry",
+    "the gain from the released initialisation comes from symmetry",
     Verdict.UNDECIDED,
     **LOWER_LOSS,
 )
@@ -415,20 +434,22 @@ show(symmetrys_part_of_the_gain())
 # %% [markdown]
 # ## How we measured the differences
 #
-# *Final loss.* We take the last held-out loss with one start minus that with the other start, for the same seed. We say that a start
-# has a *lower* or a *higher loss* if the 95 % confidence interval (Student's $t$) excludes zero, and otherwise that there is no
-# difference larger than the variation between seeds. With fewer than {glue:text}`least` seeds, we give no interval and no outcome.
-# {numref}`tab-init-answer` has {glue:text}`n-intervals` such intervals. If no start made any difference, about {glue:text}`n-false` of
-# these intervals would exclude zero by chance.
+# *Final loss.* For each seed, we subtract the final held-out losses with two initialisations from each other. We say that an
+# initialisation leads to a *lower* or a *higher loss* if the 95 % confidence interval (Student's $t$) of this difference excludes
+# zero. Otherwise, we say that there is no difference larger than the variation between seeds. With fewer than {glue:text}`least`
+# seeds, we give neither an interval nor an outcome. {numref}`tab-init-answer` contains {glue:text}`n-intervals` such intervals. If
+# the initialisation made no difference at all, about {glue:text}`n-false` of these intervals would exclude zero by chance.
 #
-# *Speed-up.* The speed-up is $1 - t/T$, as in Table 1 of the paper, but for the held-out loss, which we average over seeds and over
-# {glue:text}`window` measurements. Here $t$ is the step from which on the loss *stays* at or below the last loss with the random start.
-# If the loss ends above that loss, the speed-up is *never*. We round $t$ down to a measurement. The confidence interval comes from resampling
-# the seeds, and with so few seeds it is too narrow. With three seeds, it is the range of their values, which contains the true value in
-# about three of four cases.
+# *Speed-up.* The speed-up is $1 - t/T$, as in Table 1 of the paper. In contrast to the paper, we use the held-out loss, which we
+# average over seeds and over {glue:text}`window` measurements, and $t$ is the first measured step after which the loss *stays* at or
+# below the final loss with random initialisation. The number of training steps is $T$. If the loss is above this final loss at the
+# end of training, the speed-up is *never*. We compute the confidence interval by resampling the seeds, and with so few seeds this
+# interval is too narrow. With three seeds, it is the range of their values, which contains the true median in about three of four
+# cases.
 #
-# One random start can also show a speed-up over another random start. The first row of {numref}`tab-init-speed-ups` gives the range of
-# such speed-ups. A speed-up that was measured with a single seed means nothing if it lies within this range.
+# Two randomly initialised models with different seeds can also differ in speed. The first row of {numref}`tab-init-speed-ups` gives
+# the range of the resulting speed-ups. If a speed-up was measured with a single seed and lies within this range, nothing can be
+# concluded from it.
 
 # %% tags=["remove-cell"]
 compared = [c for e in main for c in e.contrasts().values()]
@@ -439,16 +460,17 @@ glue("least", LEAST_SEEDS, "d")
 glue("window", window, "d")
 
 # %% [markdown]
-# ## The exploratory runs, every comparison
+# ## All comparisons in the exploratory runs
 #
-# For each objective and text, the tables show the setting with most [runs](../recorded_runs.md).
+# For each objective and text, the tables show the setting with the largest number of [runs](../recorded_runs.md).
 
 # %% tags=["remove-input"]
 table(
     tables.speed_ups_table(main, window),
     name="tab-init-speed-ups",
-    caption="Share of steps saved compared with the random start, by start and setting. In brackets: the range for two random starts that"
-    " differ in their seed, one seed against one. A dash means that the start was not run.",
+    caption="Share of training steps saved by each initialisation compared with random initialisation. The first row gives, in"
+    " parentheses, the range of speed-ups between two single randomly initialised models with different seeds. A dash means that we"
+    " did not run this initialisation.",
 )
 
 # %% tags=["remove-input"]
@@ -462,9 +484,10 @@ words = {"what the comparison isolates": {p.name: p.isolates for p in PAIRS}} | 
 table(
     pd.DataFrame(words).rename_axis("comparison").fillna("–"),
     name="tab-init-answer",
-    caption="Effect of each change of the start: difference of the final held-out losses in nats, with 95 % confidence intervals over"
-    " seeds. *Includes 0* means that the interval includes zero, and a dash means that the comparison was not run. The start *released*"
-    " is what the released code calls symmetric, and *symmetric-indefinite* has as many negative eigenvalues as positive ones.",
+    caption="Effect of each change in the initialisation on the final held-out loss, in nats, with 95 % confidence intervals over"
+    " seeds. *Includes 0* means that the interval includes zero, and a dash means that we did not run the comparison. The"
+    " initialisation `released` is called symmetric in the released code. With `symmetric-indefinite`, the query-key matrix has as many"
+    " negative as positive eigenvalues.",
 )
 
 # %% tags=["remove-cell"]
@@ -478,37 +501,41 @@ by_themselves = {arm: added.minus(arm) for arm in ("symmetric", "symmetric-indef
 assert all(c.outcome() == NO_DIFFERENCE for c in by_themselves.values())
 
 # %% [markdown]
-# Three kinds of changes have no effect beyond the variation between seeds in any setting in which they were run:
+# Three changes have no effect larger than the variation between seeds in any setting in which we tested them:
 #
-# - *Definiteness*: `symmetric` compared with `symmetric-indefinite`, for which $W_{k,h} = W_{q,h} S_h$ with a random symmetric
-#   orthogonal $S_h$. At this width, `symmetric` is a mild change. The comparison of `scaled-symmetric` with `scaled` is a stronger
-#   test, and it shows no effect, either.
-# - *The sign*: `symmetric-indefinite` compared with `skew`, which has a skew-symmetric $S_h$ instead.
-# - *The values*: a random start whose values alone are multiplied to the released scale, compared with the random start.
+# - *Definiteness.* We compared `symmetric` with `symmetric-indefinite`, for which $W_{k,h} = W_{q,h} S_h$ with a random symmetric
+#   orthogonal matrix $S_h$. At this width, `symmetric` is only a mild change. The comparison of `scaled-symmetric` with `scaled` is
+#   a stronger test, but here we found no effect either.
+# - *Sign.* We compared `symmetric-indefinite` with `skew`, for which $S_h$ is skew-symmetric.
+# - *Values.* We compared `scaled-values`, for which only the values have the released scale, with random initialisation.
 #
-# *Seeds added later.* We added three seeds of encoders on plain text because the first three seeds showed a gain there. The added seeds
-# on their own do not show a gain beyond the variation between seeds. We added the starts `scaled`, `scaled-values` and
-# `scaled-symmetric` after the other seven starts had been run, and only in the setting in which `default-linear` shows a gain.
+# *Seeds added later.* We added three seeds for encoders on plain text because the first three seeds had shown a gain. The added seeds
+# alone do not show a gain larger than the variation between seeds. We added the initialisations `scaled`, `scaled-values` and
+# `scaled-symmetric` after we had run the other seven initialisations, and only in the setting in which `default-linear` had shown a
+# gain.
 #
 # ### Learning rates
 #
-# A start that needs another learning rate would look bad at a fixed learning rate. The paper uses $5\times10^{-5}$ for all models.
-# {numref}`tab-init-rates` shows the settings that we ran at several learning rates. Some learning rates have fewer seeds than others.
-# The table shows whether a fixed learning rate is misleading, and is not a test of its own.
+# At a fixed learning rate, an initialisation that requires a different learning rate would look worse than it is. The authors use
+# $5\times10^{-5}$ for all models. {numref}`tab-init-rates` lists the settings that we ran at several learning rates, some of them
+# with fewer seeds than others. We use this table only to see whether a fixed learning rate is misleading, and not as a separate test.
 
 # %% tags=["remove-input"]
 table(
-    pd.concat(map(tables.rates_table, starts.by_learning_rate(starts.recorded()))),
+    pd.concat(map(tables.rates_table, starts.by_learning_rate(starts.recorded()))).rename(
+        columns={"loss by rate": "final loss by learning rate"}
+    ),
     name="tab-init-rates",
-    caption="Final held-out loss by learning rate, in every setting that was run at several learning rates (in brackets the number of"
-    " seeds).",
+    caption="Final held-out loss by learning rate in every setting that we ran at several learning rates. The number of seeds is given"
+    " in parentheses.",
 )
 
 # %% [markdown]
-# ## Symmetry after a symmetric start
+# ## Symmetry after symmetric initialisation
 #
-# According to Figure S5 of the paper, a symmetric start loses symmetry during training, ends with more symmetry than the random start,
-# and brings the symmetry scores of the layers closer together. {numref}`fig-init-symmetry` shows the same quantities for our models.
+# According to Figure S5 of the paper, symmetrically initialised models lose symmetry during training but still end with more symmetry
+# than randomly initialised models, and the symmetry scores of their layers are closer together. {numref}`fig-init-symmetry` shows the
+# same quantities for our models.
 
 # %% tags=["remove-input"]
 figures.figure_s5(encoders()[0])
@@ -525,7 +552,7 @@ def gap_between_layers(run: Run) -> float:
 @claim(
     "Figure S5",
     "(b, c), recorded runs",
-    "symmetric starts lose symmetry, end with more symmetry than random starts, and the layers differ less",
+    "symmetrically initialised models lose symmetry, but end with more symmetry and with smaller differences between layers",
     Verdict.UNDECIDED,
     printed="""\"[S]elf-attention matrices initialized symmetrically lose symmetry during training but converge to higher
     symmetry levels than random initialization"; this "decreases the gap in symmetric scores between layers".""",
@@ -536,14 +563,14 @@ def figure_s5_on_recorded_runs():
     for e, start in ((e, start) for e in encoders() for start in ("symmetric", "released")):
         contrast, about = e.minus(start), {"training": e.training}
         for words, measure, sign in (
-            ("$s$ at the end", "symmetry", 1),
+            ("$s$ at the end of training", "symmetry", 1),
             ("range of $s$ over layers", gap_between_layers, -1),
         ):
             what = f"{words}, {start} minus random"
             difference = contrast.difference(measure)
             cases.append(Case(e.label, f"{e.label}: {what}", difference, sign, what=what, **about))
         fallen = contrast.first.estimate(lambda run: run.first("symmetry") - run.last("symmetry"))
-        lost.append(Case(e.label, "", fallen, what=f"{start}: $s$ at the start minus $s$ at the end"))
+        lost.append(Case(e.label, "", fallen, what=f"decrease of $s$ during training with {start} initialisation"))
     for case in cases:
         clear = "released minus random" in case.quantity and "characters" in case.quantity
         yield from ends(case, "around" if not clear else "above" if case.sign > 0 else "below")
@@ -553,33 +580,35 @@ def figure_s5_on_recorded_runs():
 show(figure_s5_on_recorded_runs())
 
 # %% [markdown]
-# ## What training does to a symmetric start
+# ## What training does to symmetrically initialised weights
 #
 # ````{prf:proposition} gradient flow conserves a difference
 # :label: prop-s2-1-balance
 #
-# Let a loss be differentiable and depend on the query weights $W_q$ and key weights $W_k$ of a head, both
-# $d \times d_h$ and not used elsewhere, only through $W_q W_k^\top$. Then $W_q^\top W_q - W_k^\top W_k$ does not change under
-# gradient flow, $\dot W_q = -\partial\mathcal{L}/\partial W_q$ and $\dot W_k = -\partial\mathcal{L}/\partial W_k$. From
-# $W_q = W_k$ it stays 0. One step of gradient descent with rate $\eta$ changes it by
+# Let a differentiable loss depend on the query weights $W_q$ and the key weights $W_k$ of a head, both of shape $d \times d_h$, only
+# through $W_q W_k^\top$. Then $W_q^\top W_q - W_k^\top W_k$ does not change under gradient flow,
+# $\dot W_q = -\partial\mathcal{L}/\partial W_q$ and $\dot W_k = -\partial\mathcal{L}/\partial W_k$. If $W_q = W_k$ at
+# initialisation, this difference therefore stays 0. One step of gradient descent with learning rate $\eta$ changes the difference by
 # $\eta^2 (W_k^\top G^\top G W_k - W_q^\top G G^\top W_q)$, where $G = \partial\mathcal{L}/\partial(W_q W_k^\top)$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# By the chain rule $\dot W_q = -G W_k$ and $\dot W_k = -G^\top W_q$. So the derivative of $W_q^\top W_q$ is
-# $-W_k^\top G^\top W_q - W_q^\top G W_k$, and that of $W_k^\top W_k$ is $-W_q^\top G W_k - W_k^\top G^\top W_q$, which is the same.
-# In a step of gradient descent, the terms of first order in $\eta$ are these derivatives and cancel. The terms of second order remain.
+# By the chain rule, $\dot W_q = -G W_k$ and $\dot W_k = -G^\top W_q$. The derivative of $W_q^\top W_q$ is therefore
+# $-W_k^\top G^\top W_q - W_q^\top G W_k$. The derivative of $W_k^\top W_k$ is $-W_q^\top G W_k - W_k^\top G^\top W_q$, which is
+# equal to the first derivative. In a step of gradient descent, the terms of first order in $\eta$ are $\eta$ times these derivatives,
+# so they cancel, and only the terms of second order remain.
 # ```
 # ````
 #
-# The proposition changes in two cases. With biases $b_q$ and $b_k$, the logits depend on factors to which one row is added, so that
-# $W_q^\top W_q + b_q b_q^\top - W_k^\top W_k - b_k b_k^\top$ is conserved instead. If several query heads share their keys, the
-# same proof with stacked query heads shows that $\sum_h W_{q,h}^\top W_{q,h} - W_k^\top W_k$ is conserved.
+# The conserved quantity changes in two cases. If the head has biases $b_q$ and $b_k$, the logits depend on factors with one
+# additional row, so $W_q^\top W_q + b_q b_q^\top - W_k^\top W_k - b_k b_k^\top$ is conserved instead. If several query heads share
+# their keys, the same proof with stacked query heads shows that $\sum_h W_{q,h}^\top W_{q,h} - W_k^\top W_k$ is conserved.
 #
-# For a symmetric start, this means that queries and keys keep equal Gram matrices, and thus equal singular values, under gradient flow
-# without biases, although $W_{qk}$ may lose its symmetry. Adam conserves the difference less well than gradient descent, because its
-# first step changes the difference in proportion to the learning rate and not to the square of the learning rate.
+# If queries and keys are equal at initialisation, their Gram matrices, and thus their singular values, therefore remain equal under
+# gradient flow without biases, although $W_{qk}$ may lose its symmetry. Adam conserves the difference less well than gradient descent
+# does, because the first step of Adam changes the difference in proportion to the learning rate and not in proportion to the square
+# of the learning rate.
 
 
 # %% tags=["remove-cell"]
@@ -608,7 +637,7 @@ def drift(x: Tensor, target: Tensor, wq: Tensor, wk: Tensor, kept: slice = slice
     "(what training conserves)",
     r"gradient flow conserves $W_q^\top W_q - W_k^\top W_k$ of a head",
     Verdict.HOLDS,
-    remark="As the step of Adam, we use its first step, which is the sign of the gradient.",
+    remark="For Adam, we use the first step, which is proportional to the sign of the gradient.",
     ours=True,
 )
 def flow_conserves_imbalance(seed=0, n=6, d=7, d_head=3):
@@ -620,16 +649,18 @@ def flow_conserves_imbalance(seed=0, n=6, d=7, d_head=3):
     changed, of_half = (imbalance(wq - step * gq, wq - step * gk) for step in (RATE, RATE / 2))
     signs = [imbalance(wq - step * gq.sign(), wq - step * gk.sign()).norm() for step in (RATE, RATE / 2)]
     yield exact("derivative along the flow", drift(x, target, wq, wk))
-    yield exact("the same derivative for a head with biases as further rows of the factors", drift(x, target, *biased))
+    yield exact(
+        "the same derivative for a head with biases, which are further rows of the factors", drift(x, target, *biased)
+    )
     weights_alone = drift(x, target, *biased, kept=slice(None, -1))
     yield compare(
         "the same derivative if the biases are left out of the conserved difference", weights_alone, ">", 0, 1e-3
     )
-    formula = "change in one step of descent from $W_q = W_k$, minus its formula"
+    formula = "change in one step of gradient descent from $W_q = W_k$, minus the value of the formula"
     yield exact(formula, (changed - RATE**2 * imbalance(gq, gk)).norm(), 0, 1e-13)
-    halved = "change in one step of descent divided by the change in half a step"
+    halved = "change in one step of gradient descent divided by the change in a step of half the size"
     yield exact(halved, changed.norm() / of_half.norm(), 4, 1e-6)
-    yield exact("the same ratio for a first step of Adam", signs[0] / signs[1], 2, 0.05)
+    yield exact("the same ratio for the first step of Adam", signs[0] / signs[1], 2, 0.05)
 
 
 show(flow_conserves_imbalance(seed=seed))
@@ -637,8 +668,9 @@ show(flow_conserves_imbalance(seed=seed))
 # %% [markdown]
 # ## The skew-symmetric recipe
 #
-# For a skew-symmetric start, Section S2.1 of the paper sets $W_k = W_q S^\top$ with $S = A - A^\top$ and a random matrix $A$. The
-# result depends on the shape of $S$, which the section does not specify. Our start `skew` draws one $S$ for each head.
+# For skew-symmetric initialisation, Section S2.1 of the paper gives the formula $W_k = W_q S^\top$ with $S = A - A^\top$ and a random
+# matrix $A$. The result depends on the shape of $S$, which the section does not specify. Our initialisation `skew` draws a separate
+# $S$ for each head.
 
 
 # %% tags=["remove-cell"]
@@ -665,17 +697,18 @@ def skew_recipe(d=64, seed=0, heads=4, draws=40):
         summed.append(symmetry_score(form.dense()))
         shared += score_heads(form).symmetry.tolist()
         scale.append(wk.square().sum() / wq.square().sum())
-    yield exact("highest s of a head, one S for each head", max(largest), -1)
-    yield exact("highest s of the sum over heads, one S of the width of the model", max(summed), -1)
-    yield monte_carlo("mean s of the heads, one S of the width of the model", shared, -1, ">", paper="")
-    words = "squared norm of $W_k$ divided by that of $W_q$, one S for each head"
+    yield exact("highest $s$ of a head with a separate $S$ for each head", max(largest), -1)
+    yield exact("highest $s$ of the sum over heads with one $S$ for all heads", max(summed), -1)
+    yield monte_carlo("mean $s$ of the heads with one $S$ for all heads", shared, -1, ">", paper="")
+    words = "squared norm of $W_k$ divided by the squared norm of $W_q$ with a separate $S$ for each head"
     yield monte_carlo(words, scale, 2 * (d_head - 1), paper="")
     return {
-        "remark": "$W_q W_k^\\top = W_q S W_q^\\top$ is skew-symmetric for any $W_q$ and any skew-symmetric $S$ of matching shape."
-        " The appendix does not state which product is meant. With one $S$ of shape $d_h \\times d_h$ for each head, the matrix of"
-        " every head is skew-symmetric. With one $S$ of shape $d \\times d$, only the sum over heads is skew-symmetric, while the"
-        f" individual heads, which determine the attention, start with $s$ near {sum(shared) / len(shared):.2f}. If the entries of $A$"
-        " are normal with unit variance, the keys also become larger by a factor of $\\sqrt{2(d_h - 1)}$."
+        "remark": "The product $W_q W_k^\\top = W_q S W_q^\\top$ is skew-symmetric for any $W_q$ and any skew-symmetric $S$ of"
+        " matching shape. The appendix does not state which shape is meant. With a separate $S$ of shape $d_h \\times d_h$ for each"
+        " head, the matrix of every head is skew-symmetric. With a single $S$ of shape $d \\times d$, only the sum over heads is"
+        " skew-symmetric. The individual heads, which determine the attention, then have a symmetry score near"
+        f" {sum(shared) / len(shared):.2f} at initialisation. If the entries of $A$ are normal with unit variance, the keys also"
+        " become larger by a factor of $\\sqrt{2(d_h - 1)}$."
     }
 
 
@@ -684,9 +717,9 @@ show(skew_recipe(d=d, seed=seed))
 # %% [markdown]
 # ## The printed numbers
 #
-# The authors released the loss curves behind Table 1, which are the curves of 24 runs: encoders and decoders, with and without the
-# symmetric start. An audit, which is a reading of the released files that was made before our own code was written, recomputed the
-# table from these curves. We use the numbers of the audit, so we know the curves only second-hand.
+# The authors released the loss curves of the 24 runs behind Table 1, which include encoders and decoders with and without symmetric
+# initialisation. Before we wrote our own code, Table 1 was recomputed from these curves in an [audit](../notation.md#the-audit) of the
+# released files. We use the numbers from the audit, so we know the curves only second-hand.
 
 
 # %% tags=["remove-cell"]
@@ -702,13 +735,13 @@ def pairs(number: str = "1") -> pd.DataFrame:
 def printed_and_released(number: str = "1"):
     """Losses and speed-up of every row."""
     for r in pairs(number).itertuples():
-        yield exact(f"{r.row}: final loss, random", r.loss_base, r.loss, HALF_UNIT_LOSS)
-        yield exact(f"{r.row}: final loss, symmetric", r.loss_symmetric, r.loss_tied, HALF_UNIT_LOSS)
+        yield exact(f"{r.row}: final loss with random initialisation", r.loss_base, r.loss, HALF_UNIT_LOSS)
+        yield exact(f"{r.row}: final loss with symmetric initialisation", r.loss_symmetric, r.loss_tied, HALF_UNIT_LOSS)
         if r.speed_up_percent > 0:
             yield exact(f"{r.row}: speed-up (%)", r.first_crossing_percent, r.speed_up_percent, HALF_UNIT_PERCENT)
         else:  # no crossing: the symmetric run ends above the other
             yield compare(
-                f"{r.row}: loss with the symmetric start minus loss with the random start (0 % printed)",
+                f"{r.row}: final loss with symmetric minus final loss with random initialisation (0 % printed)",
                 r.loss_symmetric - r.loss_base,
                 ">",
             )
@@ -733,7 +766,7 @@ def gains_for_good(layers: int) -> pd.DataFrame:
     "",
     "losses and speed-ups follow from the released curves",
     Verdict.HOLDS,
-    remark=f"{SECOND_HAND} A printed speed-up of 0 % means that the run with the symmetric start never reaches the final loss of the other run.",
+    remark=f"{SECOND_HAND} A printed speed-up of 0 % means that the run with symmetric initialisation never reaches the final loss of the other run.",
 )
 def table_1_follows_from_the_released_curves():
     yield from printed_and_released("1")
@@ -746,7 +779,7 @@ show(table_1_follows_from_the_released_curves())
 @claim(
     "Table 1",
     "(what a speed-up counts)",
-    "a speed-up counts the first crossing of a noisy curve",
+    "the speed-ups are computed at the first crossing of a noisy curve",
     Verdict.HOLDS,
     printed="""The speed-up is taken at "the epoch at which the symmetrically initialized model reaches the non-symmetric
     model's final loss".""",
@@ -757,15 +790,19 @@ show(table_1_follows_from_the_released_curves())
 def table_1_counts_the_first_touch():
     for r in pairs().dropna(subset="first_crossing_percent").itertuples():
         gap = r.first_crossing_percent - r.persistent_percent
-        yield compare(f"{r.row}: first crossing minus crossing for good (% of the run)", gap, ">", 0, TENTH)
+        yield compare(
+            f"{r.row}: speed-up at the first crossing minus speed-up for good (% of the run)", gap, ">", 0, TENTH
+        )
     early = pairs().set_index("row")["baseline_itself_percent"]
-    yield compare(f"{early.idxmax()}: speed-up of the random start over itself (%)", early.max(), ">", 0, TENTH)
+    yield compare(
+        f"{early.idxmax()}: speed-up of the randomly initialised model over itself (%)", early.max(), ">", 0, TENTH
+    )
     for_good = [(r.row, r.persistent_percent) for r in pairs().itertuples()]
-    told = ", ".join(f"{row} {'never' if pd.isna(share) else f'{share:.0f} %'}" for row, share in for_good)
+    told = ", ".join(f"{'never' if pd.isna(share) else f'{share:.0f} %'} ({row})" for row, share in for_good)
     return {
-        "holds": "The speed-up is taken at the first recorded training loss that is as low as this final loss. By this measure, a"
-        f" random start is {early.max():.0f} % faster than itself ({early.idxmax()}). If the loss has to stay below the final loss"
-        f" from then on, the speed-ups are: {told}."
+        "holds": "The speed-up is taken at the first recorded step at which the training loss is as low as this final loss. By this"
+        f" measure, a randomly initialised model is {early.max():.0f} % faster than itself ({early.idxmax()}). If the loss has to stay"
+        f" below the final loss from then on, the speed-ups are: {told}."
     }
 
 
@@ -776,13 +813,13 @@ show(table_1_counts_the_first_touch())
 @claim(
     "Section 4.2",
     "(most models)",
-    "in most rows of Table 1, the symmetric start has the lower final loss",
+    "in most rows of Table 1, the final loss is lower with symmetric initialisation",
     Verdict.HOLDS,
-    remark="Each row compares one run with one other run, so the variation between seeds is unknown.",
+    remark="In each row, a single run is compared with a single other run, so the variation between seeds is unknown.",
 )
 def most_of_the_models():
     lower = pairs()["loss_tied"] < pairs()["loss"]
-    yield compare(f"rows with a lower loss, of {len(lower)}", lower.sum(), ">", len(lower) / 2)
+    yield compare(f"number of rows with a lower loss (of {len(lower)})", lower.sum(), ">", len(lower) / 2)
 
 
 show(most_of_the_models())
@@ -809,10 +846,10 @@ def sentences_of_section_4_2():
 show(sentences_of_section_4_2())
 
 # %% [markdown]
-# We did not train any model on as much text as the models in Table 1. With the settings of the paper, a run reads up to
-# {glue:text}`paper-tokens` tokens, whereas our runs read up to {glue:text}`our-tokens` tokens. {numref}`tab-init-table-1` shows each
-# row of Table 1 together with the speed-up for good of `released` in our exploratory runs on the same kind of text. According to the
-# audit, two of the paper's texts were split into characters before training.
+# None of our models was trained on as much text as the models in Table 1. With the settings of the paper, a training run uses up to
+# {glue:text}`paper-tokens` tokens, whereas our runs use up to {glue:text}`our-tokens` tokens. {numref}`tab-init-table-1` shows each
+# row of Table 1 next to the speed-up that we measured for `released` in our exploratory runs on the same type of text. According to
+# the audit, two of the texts in the paper were split into characters before training.
 
 # %% tags=["remove-input"]
 glue("paper-tokens", as_millions(Training.of(DEFAULTS).tokens))
@@ -827,14 +864,15 @@ table(
         ["row", "loss, random", "loss, symmetric", "speed-up (%)", "for good (%)", "our runs", "speed-up in our runs"]
     ],
     name="tab-init-table-1",
-    caption="Table 1 as printed, its speed-ups if the loss has to stay below the final loss of the random start (from the released"
-    " curves, known second-hand; a dash means never), and the speed-ups in our exploratory runs.",
+    caption="Losses and speed-ups as printed in Table 1, and speed-ups in our exploratory runs. The column *for good (%)* gives the"
+    " speed-ups in the released curves if the loss has to stay below the final loss with random initialisation, and a dash in this"
+    " column means *never*. We know the released curves only second-hand.",
     formats={"loss, random": ".3f", "loss, symmetric": ".3f", "speed-up (%)": ".0f", "for good (%)": ".0f"},
 )
 
 # %% [markdown]
-# The web page of the paper states larger speed-ups than its table shows. The file of released curves also contains decoders, on which
-# the paper does not report. In these curves, decoders with 4 layers become faster, too, on every text.
+# The web page of the paper states larger speed-ups than its own table contains. The file of released curves also contains
+# decoders, for which the paper reports no results. On every text, the released curves of decoders with 4 layers also show a speed-up.
 
 
 # %%
@@ -846,7 +884,9 @@ def web_table_repeats_table_1():
         printed_table("web").query("layers == 24 and symmetric_init == @kind").iloc[0] for kind in (False, True)
     )
     row = f"{random['loss']:.3f}, {tied['loss']:.3f}, {tied['speed_up_percent']:.0f} %"
-    return {"remark": f"{SECOND_HAND} The row for 24 layers ({row}) has no released curve and is not in the paper."}
+    return {
+        "remark": f"{SECOND_HAND} For the row with 24 layers ({row}), there is no released curve, and this row is not in the paper."
+    }
 
 
 show(web_table_repeats_table_1())
@@ -856,7 +896,7 @@ show(web_table_repeats_table_1())
 @claim(
     "Web speed-up",
     "",
-    "a sentence of the web page states larger speed-ups than its table",
+    "a sentence on the web page states larger speed-ups than the table below it",
     Verdict.MISPRINT,
     printed='"[U]p to 75% faster for 4-layer models, 35% for 12-layer, and 44% for 24-layer models".',
     place="web page, the sentence above its table",
@@ -867,10 +907,10 @@ def sentences_of_the_web_page():
         words = f"{layers} layers: speed-up in the sentence (%)"
         yield compare(words, said[layers], relation, largest[layers], HALF_UNIT_PERCENT)
     summary = said[said.index.isna()].item()
-    yield exact("summary: speed-up of up to (%), a round number", summary, largest.max(), HALF_TEN)
-    in_table = ", ".join(f"{percent:.0f} % for {layers} layers" for layers, percent in largest.items())
+    yield exact("largest speed-up in the summary, a round number (%)", summary, largest.max(), HALF_TEN)
+    in_table = joined_by_and([f"{percent:.0f} % for {layers} layers" for layers, percent in largest.items()])
     return {
-        "holds": f"The table below the sentence has {in_table}. The other numbers are in no table and in no released curve."
+        "holds": f"The table below the sentence contains speed-ups of {in_table}. The other numbers in the sentence are in no table and in no released curve."
     }
 
 
@@ -881,7 +921,7 @@ show(sentences_of_the_web_page())
 @claim(
     "Section 4.2",
     "(encoders and decoders)",
-    "in the released curves, decoders with four layers become faster, too",
+    "in the released curves, decoders with four layers also train faster",
     Verdict.UNDECIDED,
     printed="""\"[E]nforcing symmetry at initialization leads to lower loss values at the end of training for most of the
     models".""",
@@ -901,18 +941,21 @@ def decoders_in_the_released_curves():
     curves = released_curves().query("part == 'decoder'").dropna(subset="first_crossing_percent")
     shares = [(r.layers, f"{r.first_crossing_percent:.0f} % on {r.dataset}") for r in curves.itertuples()]
     four, twelve = (joined_by_and([words for layers, words in shares if layers == n]) for n in (4, 12))
-    beside = ", ".join(f"{r.decoder:.0f} % and {r.encoder:.0f} % on {text}" for text, r in large.iterrows())
+    beside = joined_by_and(
+        [f"{r.decoder:.0f} % for decoders and {r.encoder:.0f} % for encoders on {text}" for text, r in large.iterrows()]
+    )
     main = starts.main_settings(starts.settings(starts.recorded()))
     floor = as_percent(max(max(starts.between_random_starts(setting)[1]) for setting in main))
-    planned_decoders = "; ".join(f"{with_interval(case.estimate, as_nats)} nats on {case.label}" for case in ours)
+    planned_decoders = joined_by_and([f"{with_interval(case.estimate, as_nats)} nats ({case.label})" for case in ours])
     return {
-        "remark": "The paper reports encoders only. By the measure of Table 1, a symmetric start saves decoders with 4 layers"
-        f" {four} of the training steps in the released curves, and decoders with 12 layers {twelve}. If the loss has to stay"
-        " below the final loss of the random start, these shares for decoders and encoders with 12 layers are"
-        f" {beside} (on the texts on which these encoders become faster). There is one"
-        f" seed for each text, and one random start of ours is up to {floor} faster than another. In our planned runs, which are"
-        " smaller, a symmetric start changes the final loss of decoders by less than the variation between seeds:"
-        f" {planned_decoders}. So we cannot tell whether a symmetric start makes decoders faster. {SECOND_HAND}"
+        "remark": "The authors report results only for encoders. By the measure of Table 1, the share of training steps that"
+        f" symmetric initialisation saves in the released curves is {four} for decoders with 4 layers. For decoders with 12 layers,"
+        f" this share is {twelve}. If the loss has to stay below the final loss with random initialisation, the share for models"
+        f" with 12 layers is {beside}. These are the texts on which the encoders with 12 layers train faster. There is only one"
+        " seed for each text, and in our own runs, a randomly initialised model can be up to"
+        f" {floor} faster than the same model with another seed. In our planned runs, which are smaller, symmetric initialisation"
+        f" changes the final loss of decoders by less than the variation between seeds: {planned_decoders}. We therefore cannot"
+        f" tell whether symmetric initialisation makes decoders train faster. {SECOND_HAND}"
     }
 
 
@@ -921,10 +964,11 @@ show(decoders_in_the_released_curves())
 # %% [markdown]
 # ## What would settle the question
 #
-# The paper itself (Section 6) calls its findings "an initial step toward leveraging symmetry for more efficient Transformer
-# training", and says: "further research is required to assess the scalability of symmetric initialization in large-scale models
-# and across diverse domains". To settle the question, one would have to repeat Table 1 at its own size and length, with several seeds
-# and with further starts as controls ([commands and cost](../recorded_runs.md#runs-still-worth-a-gpu)). One of these controls,
-# `symmetric-indefinite`, is symmetric and has as many negative eigenvalues as positive ones, so that on average tokens do not attend
-# more to themselves. If `symmetric-indefinite` and `symmetric` gain about as much as `released` in this experiment, the explanation of
-# the paper is confirmed. If `default-linear` gains as much, the scale, the biases and the values explain the gain.
+# In Section 6 of the paper, the authors call their findings "an initial step toward leveraging symmetry for more efficient Transformer
+# training", and they write that "further research is required to assess the scalability of symmetric initialization in large-scale
+# models and across diverse domains". To settle the question, one would have to repeat the experiments of Table 1 with models of the
+# same size and with equally long training, with several seeds and with further initialisations as controls (see [commands and
+# cost](../recorded_runs.md#runs-still-worth-a-gpu)). One of these controls is `symmetric-indefinite`, for which $\Wqk$ is symmetric but
+# has as many negative as positive eigenvalues, so that tokens do not attend more to themselves on average. If `symmetric-indefinite`
+# and `symmetric` gain about as much as `released` in this experiment, the explanation of the paper is confirmed. If `default-linear`
+# gains as much as `released`, the gain is due to the scale, the biases and the values.

@@ -200,7 +200,7 @@ show(agreement_at_random_weights(d, n_tokens, n_models, seed), unfolded=True)
 # in only one order in the training of a decoder. This contrast is correct for a single sequence. In a whole corpus, however, *dog*
 # precedes *cat* in some texts and follows *cat* in others, so both orders also occur in the training of a decoder. Two [differences
 # between encoders and
-# decoders](symmetric_updates_details.py#over-a-corpus-tokens-lose-the-contrast-of-the-two-objectives-and-positions-keep-it)
+# decoders](symmetric_updates_details.py#over-a-corpus-tokens-lose-the-contrast-between-the-objectives-but-positions-keep-it)
 # remain. First, a decoder sees each pair of *positions* in only one order. Second, a decoder always predicts the *next* token.
 #
 # ## Theorem 2.3: column dominance does not follow from the premises

@@ -9,23 +9,23 @@
 # %% [markdown]
 # # Details: Symmetric updates
 #
-# When is an update of $\Wqk$ symmetric, and what do symmetric updates do to the matrix? This page has the theorem on symmetric
-# updates with its proof, the further statements and all checks behind the page [What do the paper's theorems
+# When is an update of $\Wqk$ symmetric, and what do symmetric updates do to the matrix? On this page, we prove the theorem on symmetric
+# updates, and we collect the further statements and all checks behind the page [What do the paper's theorems
 # explain?](symmetric_updates.py).
 #
-# Throughout, the update of a sequence is a sum over pairs of positions, $\Delta W = \sum_{ij} \beta_{ij}\, x_i x_j^\top$. The vector
-# $x_i$, of width $d$, is the embedding at position $i$, and the coefficient $\beta_{ij}$ says how much token $j$ helps to predict
-# token $i$. In a real Transformer, $x_i$ is the embedding at the position that asks ({prf:ref}`prop-2-2`), and a step of training
-# changes $W_q$ and $W_k$ rather than their product ({prf:ref}`rem-s1-6`). The [symmetry score](two_scores_details.py) $s$ is 1 for a
-# symmetric matrix, −1 for a skew-symmetric matrix and close to 0 for a random matrix.
+# Throughout this page, the update from a sequence is a sum over pairs of positions, $\Delta W = \sum_{ij} \beta_{ij}\, x_i x_j^\top$.
+# The vector $x_i$ is the embedding at position $i$ and has width $d$. The coefficient $\beta_{ij}$ describes how much token $j$ helps
+# to predict token $i$. In a real Transformer, $x_i$ is the embedding at the position of the query ({prf:ref}`prop-2-2`), and a training
+# step changes $W_q$ and $W_k$ rather than their product ({prf:ref}`rem-s1-6`). The [symmetry score](two_scores_details.py) $s$ is 1 for
+# a symmetric matrix, −1 for a skew-symmetric matrix and close to 0 for a random matrix.
 
 # %% tags=["parameters", "remove-input"]
-d: int = 48  # width of the embedding; in [16, 128]
-n_tokens: int = 24  # tokens of a sequence; in [8, 64]
-n_vocab: int = 48  # tokens in the vocabulary of the corpus; in [16, 256]
-n_sequences: int = 2000  # sequences of the largest corpus; in [500, 20000]
+d: int = 48  # width of the embeddings; in [16, 128]
+n_tokens: int = 24  # number of tokens in a sequence; in [8, 64]
+n_vocab: int = 48  # number of tokens in the vocabulary of the corpus; in [16, 256]
+n_sequences: int = 2000  # number of sequences in the corpus; in [500, 20000]
 mask_rate: float = 0.15  # share of masked tokens; in [0.05, 0.5]
-rho: float = 0.8  # correlation of the two coefficients of a pair in the examples of masking; in [0.3, 1]
+rho: float = 0.8  # correlation between the two coefficients of a pair in the examples of masking; in [0.3, 1]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
@@ -94,14 +94,14 @@ MASKED_BOTH_CAUSAL = (Objective.MASKED, Objective.BIDIRECTIONAL, Objective.AUTOR
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Split the double sum into $i = j$, $i < j$ and $i > j$, and rename the indices in the last part. The pair $i < j$ then
-# contributes $\beta_{ij} K_{ij} + \beta_{ji} K_{ji}$ with $K_{ji} = K_{ij}^\top = S_{ij} - N_{ij}$, which is the bracket. For equal
-# coefficients, the second term of the bracket vanishes.
+# We split the double sum into the parts $i = j$, $i < j$ and $i > j$, and rename the indices in the last part. The pair $i < j$ then
+# contributes $\beta_{ij} K_{ij} + \beta_{ji} K_{ji}$ with $K_{ji} = K_{ij}^\top = S_{ij} - N_{ij}$, which is the bracket. If the
+# coefficients are equal, the second term of the bracket vanishes.
 # ```
 # ````
 #
-# The decomposition is algebra. The condition that $\beta_{ij}$ and $\beta_{ji}$ are approximately equal is the paper's own (Section
-# S1.4.5). Eq. S114 in the paper's proof omits the factor 2, and equates a sum over all pairs with the term of a single pair.
+# The decomposition is plain algebra. The paper itself states the condition that $\beta_{ij}$ and $\beta_{ji}$ are approximately equal
+# (Section S1.4.5). In Eq. S114, the paper's proof omits the factor 2 and equates a sum over all pairs with the term of a single pair.
 
 
 # %%
@@ -118,7 +118,7 @@ def pair_by_parts(
     "Eqs. S107-S113",
     "the update is a sum over pairs of positions",
     Verdict.HOLDS,
-    remark="In the paper's text the pairs run from 0 to $N$, but in its sums they run from 1 to $N$.",
+    remark="The indices of the pairs run from 0 to $N$ in the text of the paper, but from 1 to $N$ in its sums.",
 )
 def pair_decomposition(d=16, n_tokens=9, seed=0):
     x, beta, _ = random_sequence(d, n_tokens, seed)
@@ -134,9 +134,9 @@ def pair_decomposition(d=16, n_tokens=9, seed=0):
 show(pair_decomposition(d=d, n_tokens=min(n_tokens, 24), seed=seed))
 
 # %% [markdown]
-# ## The score of a pair depends on its coefficients and its angle
+# ## The score of a pair depends on its coefficients and on the angle between its embeddings
 #
-# If the two coefficients of a pair differ, the pair is symmetric only in part.
+# If the two coefficients of a pair differ, the contribution of the pair is only partly symmetric.
 #
 # ````{prf:proposition} score of a pair
 # :label: prop-s1-14-pair
@@ -157,35 +157,35 @@ show(pair_decomposition(d=d, n_tokens=min(n_tokens, 24), seed=seed))
 # \mathrm{Tr}(MM) = a^2 (x^\top y)^2 + b^2 (x^\top y)^2 + 2ab\, XY = XY\,(2ab + (a^2+b^2)\,c^2).
 # $$
 #
-# The score is $\mathrm{Tr}(MM)/\|M\|^2$. Divide numerator and denominator by $XY (a^2+b^2)$. ($M \neq 0$ excludes $a = -b$
-# with parallel vectors, the only case in which the denominator vanishes.)
+# The score is $\mathrm{Tr}(MM)/\|M\|^2$, and dividing numerator and denominator by $XY (a^2+b^2)$ gives the formula. The denominator
+# vanishes only if $a = -b$ and the vectors are parallel, and $M \neq 0$ excludes this case.
 # ```
 # ````
 #
-# It follows that $1 - s = (1 - \rho)(1 - c^2) / (1 + \rho c^2)$. There are two ways to a score close to 1:
+# It follows that $1 - s = (1 - \rho)(1 - c^2) / (1 + \rho c^2)$. The score can therefore be close to 1 for two reasons:
 #
-# - The coefficients agree. Then $1 - s \le 1 - \rho$ for $\rho \ge 0$, whatever the embeddings are.
-# - The embeddings are nearly parallel. This suffices only if the coefficients are not nearly opposite, because $a = -b$ gives
-#   $s = -1$ at every angle.
+# - The coefficients are nearly equal. In this case, $1 - s \le 1 - \rho$ for $\rho \ge 0$, whatever the embeddings are.
+# - The embeddings are nearly parallel. This is sufficient only if the coefficients are not nearly opposite, because $a = -b$ gives
+#   $s = -1$ for every angle.
 #
-# In a single autoregressive sequence, one of the two coefficients of a pair is zero. The score of such a pair is $c^2$, which is
-# close to 0 for embeddings in general position.
+# In a single autoregressive sequence, one of the two coefficients of each pair is zero. The score of such a pair is $c^2$, which is
+# close to 0 if the embeddings are nearly orthogonal.
 
 
 # %%
 @claim(
     "S1.14",
     "Eq. S109",
-    "the term of a pair is approximately symmetric if its coefficients agree",
+    "the term of a pair is approximately symmetric if its coefficients are approximately equal",
     Verdict.STATED,
     printed=""""[W]e assume that predicting the $i$-th token from the $j$-th token is correlated to predicting the $j$-th token
     from the $i$-th token.\"""",
     place=BEFORE,
     holds=r"""The symmetry score of a pair is $s = (\rho + c^2)/(1 + \rho c^2)$ with $\rho = 2\beta_{ij}\beta_{ji} /
-    (\beta_{ij}^2 + \beta_{ji}^2)$ and $c = \cos(x_i, x_j)$. It is near 1 if $\beta_{ij} \approx \beta_{ji}$, which the proof
-    assumes, or if $1 - c^2 \ll 1 + \rho$. Opposite coefficients give the score $-1$ at every angle.""",
-    remark=r"""The paper states this condition before the theorem. The training objective does not imply it. In a single
-    autoregressive sequence, a pair has $\beta_{ji} = 0$ and the score $c^2$.""",
+    (\beta_{ij}^2 + \beta_{ji}^2)$ and $c = \cos(x_i, x_j)$. This score is close to 1 if $\beta_{ij} \approx \beta_{ji}$, which the
+    proof assumes, or if $1 - c^2 \ll 1 + \rho$. If the coefficients are opposite, the score is $-1$ for every angle.""",
+    remark=r"""The paper states this condition before the theorem, but the training objective does not imply the condition. In
+    a single autoregressive sequence, every pair has $\beta_{ji} = 0$ and the score $c^2$.""",
 )
 def symmetry_of_a_pair(d=16, seed=0):
     x, y = random_sequence(d, 2, seed)[0]
@@ -210,16 +210,16 @@ show(symmetry_of_a_pair(d=d, seed=seed))
 # $\rho = \mathrm{Tr}(BB)/\|B\|_F^2 = \sum_{ij} \beta_{ij}\beta_{ji} / \sum_{ij} \beta_{ij}^2$.
 #
 # 1. For orthonormal embeddings, $s(\Delta W) = \rho$.
-# 2. For independent embeddings of mean 0 and covariance $I/d$ and given $B$ without diagonal,
+# 2. For a given $B$ with zero diagonal and independent embeddings with mean 0 and covariance $I/d$,
 #    $\mathbb{E}\,\mathrm{Tr}(\Delta W \Delta W) / \mathbb{E}\|\Delta W\|_F^2 = (\rho + 1/d)/(1 + \rho/d)$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
 # Let $G = X X^\top$. Then $\mathrm{Tr}(\Delta W \Delta W) = \mathrm{Tr}(B G B G)$ and
-# $\|\Delta W\|_F^2 = \mathrm{Tr}(B G B^\top G)$. For orthonormal rows $G = I$, which is the first claim.
+# $\|\Delta W\|_F^2 = \mathrm{Tr}(B G B^\top G)$. For orthonormal rows $G = I$, which proves the first claim.
 #
-# For the second, $\mathrm{Tr}(BGBG) = \sum B_{ij} G_{jk} B_{kl} G_{li}$ with $i \neq j$ and $k \neq l$. The entries of
+# For the second claim, $\mathrm{Tr}(BGBG) = \sum B_{ij} G_{jk} B_{kl} G_{li}$ with $i \neq j$ and $k \neq l$. The entries of
 # $G$ have $\mathbb{E}[G_{ii} G_{jj}] = 1$, $\mathbb{E} G_{ij}^2 = 1/d$ for $i \neq j$, and a product of two entries has
 # mean 0 if some index occurs in it only once, because the embeddings are independent with mean 0. So
 # $\mathbb{E}[G_{jk} G_{li}]$ is 1 for $(k, l) = (j, i)$, $1/d$ for $(k, l) = (i, j)$ and 0 otherwise, and
@@ -228,9 +228,9 @@ show(symmetry_of_a_pair(d=d, seed=seed))
 # ```
 # ````
 #
-# If the coefficients have mean zero, $\rho$ is the correlation of $\beta_{ij}$ with $\beta_{ji}$. In a single autoregressive sequence,
-# every pair occurs in one order only, so $\rho = 0$. {numref}`fig-update-scores` shows how the symmetry score of simulated updates
-# follows $\rho$.
+# If the coefficients have mean zero, $\rho$ is the correlation between $\beta_{ij}$ and $\beta_{ji}$. In a single autoregressive
+# sequence, every pair occurs in only one order, so $\rho = 0$. {numref}`fig-update-scores` shows that the symmetry score of simulated
+# updates follows $\rho$.
 
 
 # %% tags=["remove-cell"]
@@ -277,13 +277,13 @@ def score_by_correlation(updates: list[RandomUpdates], measured: float, d: int) 
     panel.plot(*cross, "X", color=ENCODER, markersize=13, markeredgecolor="white")
     words = f"measured in\nuntrained models: ρ = {typeset(f'{measured:.3f}')}"
     panel.annotate(words, cross, (0.2, -0.5), color=ENCODER, arrowprops={"arrowstyle": "->"})
-    panel.set(xlabel="ρ: correlation of the two coefficients of a pair", ylabel="symmetry score s of the update")
+    panel.set(xlabel="ρ: correlation between the two coefficients of a pair", ylabel="symmetry score s of the update")
     panel.legend(fontsize="small")
-    caption = r"""Symmetry score of simulated updates against the correlation $\rho$ of $\beta_{ij}$ with $\beta_{ji}$. Each point
-    is one update from random embeddings. The cross marks the mean correlation in untrained models with the masked objective."""
-    alt = f"""Scatter plot of the symmetry score of updates against the correlation of the two coefficients of a pair. The
-    points follow the diagonal from −1 to 1. A cross marks the correlation {typeset(f"{measured:.2f}")}, measured in untrained
-    models."""
+    caption = r"""Symmetry score of simulated updates against the correlation $\rho$ between $\beta_{ij}$ and $\beta_{ji}$. Each
+    point shows one update with random embeddings. The cross marks the mean correlation in untrained models with the masked objective."""
+    alt = f"""Scatter plot of the symmetry score of updates against the correlation between the two coefficients of a pair.
+    The points follow the diagonal from −1 to 1. A cross marks the correlation {typeset(f"{measured:.2f}")}, which we measured in
+    untrained models."""
     return CaptionedFigure(figure, "fig-update-scores", caption, alt)
 
 
@@ -308,7 +308,7 @@ def mean_score(beta: Float[Tensor, "n n"], d: int) -> float:
 @claim(
     "S1.14",
     "(score of the whole update)",
-    "the symmetry score of an update is the correlation of its coefficients",
+    "the symmetry score of an update is the correlation between the two coefficients of a pair",
     Verdict.HOLDS,
     ours=True,
 )
@@ -321,9 +321,9 @@ def symmetry_of_an_update(d=48, seed=0):
     for u, width in product((*correlated, autoregressive), (2, 3)):
         beta = u.beta[0, :3, :3]
         rho = symmetry_score(beta)
-        words = f"all embeddings of signs, $d$ = {width}, correlation {rho:.2f}: ratio of means"
+        words = f"ratio of means over all embeddings with entries ±1 ($d$ = {width}, correlation {rho:.2f})"
         if u is autoregressive:
-            words = f"all embeddings of signs, autoregressive pairs, $d$ = {width}, correlation {rho:g}: ratio of means"
+            words = f"the same ratio for autoregressive pairs ($d$ = {width}, correlation {rho:g})"
         yield exact(words, mean_score(beta, width), isotropic_score(rho, width))
 
 
@@ -332,18 +332,18 @@ show(symmetry_of_an_update(d=d, seed=seed))
 # %% [markdown]
 # ## Gradients can be symmetric for other reasons
 #
-# At random weights, the coefficients $\beta_{ij}$ and $\beta_{ji}$ of a pair are [not
-# correlated](symmetric_updates.py#in-untrained-models-two-tokens-do-not-help-each-other-equally). The gradient of $\Wqk$ can still
-# be symmetric in part, for three reasons:
+# In models with random weights, the coefficients $\beta_{ij}$ and $\beta_{ji}$ of a pair are [not
+# correlated](symmetric_updates.py#in-untrained-models-two-tokens-do-not-help-each-other-equally). Nevertheless, the gradient of $\Wqk$
+# can be partly symmetric, for three reasons:
 #
-# - A position also forms a pair with itself, and such a pair is always symmetric.
+# - Each position also forms a pair with itself, and such a pair is always symmetric.
 # - Different positions can have the same embedding.
 # - The embeddings are not orthogonal.
 #
-# In masked training at random weights, the second reason matters most, because all masked positions have the embedding of the mask.
-# With every third position masked, the gradients of our untrained models have a mean symmetry score of {glue:text}`score-masked`,
-# although two tokens do not help each other equally. If we mask one position at a time, fewer positions share an embedding, and the
-# mean score of the summed gradients drops to {glue:text}`score-in-turn`.
+# In masked training of models with random weights, the second reason is the most important one, because all masked positions have the
+# embedding of the mask. If we mask every third position, the gradients of our untrained models have a mean symmetry score of
+# {glue:text}`score-masked`, although two tokens do not help each other equally. If we mask one position at a time, fewer positions
+# share an embedding, and the mean score of the summed gradients drops to {glue:text}`score-in-turn`.
 
 
 # %% tags=["remove-cell"]
@@ -373,7 +373,11 @@ glue("score-in-turn", score_in_turn, ".2f")
 
 # %%
 @claim(
-    "2.4", "(other causes)", "gradients at random weights can be symmetric for other reasons", Verdict.HOLDS, ours=True
+    "2.4",
+    "(other causes)",
+    "gradients of models with random weights can be symmetric for other reasons",
+    Verdict.HOLDS,
+    ours=True,
 )
 def other_causes_of_symmetry(seed=0):
     in_turn = masked_in_turn(seed=seed)
@@ -385,9 +389,9 @@ def other_causes_of_symmetry(seed=0):
     yield monte_carlo(words, s - [symmetry_score(t.gradient) for t in in_turn], 0.1, ">")
     shared = [with_shared_embeddings(g) - of_positions(coefficients(g)) for g in masked]
     yield monte_carlo("every third position masked: what shared embeddings add to the score", shared, 0.2, ">")
-    words = "including pairs of a position with itself, correlation in autoregressive training"
+    words = "including pairs of a position with itself: correlation in autoregressive training"
     both, causal = (np.array([of_positions(coefficients(g)) for g in gs]) for gs in (both, causal))
-    yield monte_carlo(f"{words} minus that in bidirectional training", causal - both, 0, ">")
+    yield monte_carlo(f"{words} minus correlation in bidirectional training", causal - both, 0, ">")
 
 
 show(other_causes_of_symmetry(seed=seed))
@@ -395,7 +399,7 @@ show(other_causes_of_symmetry(seed=seed))
 # %% [markdown]
 # ## Symmetric updates outgrow a skew-symmetric part, but never remove it
 #
-# How symmetric does a matrix become if every one of its updates is symmetric?
+# How symmetric does a matrix become if all its updates are symmetric?
 #
 # ````{prf:proposition} symmetric updates freeze the skew-symmetric part
 # :label: prop-2-4-frozen
@@ -410,14 +414,14 @@ show(other_causes_of_symmetry(seed=seed))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Taking the skew-symmetric part is linear, and the skew-symmetric part of every $\Delta$ is 0, so $M(t)$ has the skew-symmetric part
-# $N_0$ for all $t$. The score is $s = (\|S\|^2 - \|N\|^2)/\|M\|^2$ with $\|S\|^2 + \|N\|^2 = \|M\|^2$, hence
-# $1 - s = 2\|N\|^2/\|M\|^2$, at time $t$ with $N = N_0$. At time 0 this reads $2\|N_0\|^2 = (1 - s_0)\|M_0\|^2$.
+# The skew-symmetric part depends linearly on the matrix, and it is 0 for every $\Delta$, so the skew-symmetric part of $M(t)$ is $N_0$
+# for all $t$. The score is $s = (\|S\|^2 - \|N\|^2)/\|M\|^2$ with $\|S\|^2 + \|N\|^2 = \|M\|^2$. Hence
+# $1 - s = 2\|N\|^2/\|M\|^2$, with $N = N_0$ at time $t$. At time 0, this equation gives $2\|N_0\|^2 = (1 - s_0)\|M_0\|^2$.
 # ```
 # ````
 #
-# The score therefore increases only through the growth of the norm of the matrix. To judge whether symmetric updates can explain the
-# symmetry of a trained matrix, compare its norm with its norm at the start of training.
+# The score can therefore increase only if the norm of the matrix grows. To judge whether symmetric updates can explain the symmetry of
+# a trained matrix, compare the norm of the matrix with its norm at initialisation.
 
 
 # %%
@@ -429,12 +433,12 @@ def frozen_score(start: Float[Tensor, "d d"], now: Float[Tensor, "d d"]) -> floa
 @claim(
     "2.4",
     "(what symmetric updates do to a matrix)",
-    "symmetric updates leave the skew-symmetric part of a matrix as it was",
+    "symmetric updates do not change the skew-symmetric part of a matrix",
     Verdict.HOLDS,
     printed="""Every pair contributes "a term that is approximately symmetric, ... thereby inducing symmetric structures".""",
     place="Theorem 2.4",
-    holds=r"""Symmetric updates of $M$ leave its skew-symmetric part $N_0$ as it was: $s(t) = 1 - 2\|N_0\|^2 / \|M(t)\|^2 = 1 -
-    (1 - s_0)\|M_0\|^2 / \|M(t)\|^2$. The score increases only through the growth of the norm.""",
+    holds=r"""Symmetric updates of a matrix $M$ do not change its skew-symmetric part $N_0$, so that $s(t) = 1 - 2\|N_0\|^2 / \|M(t)\|^2 = 1 -
+    (1 - s_0)\|M_0\|^2 / \|M(t)\|^2$. The score can increase only if the norm of the matrix grows.""",
 )
 def frozen_skew_part(d=12, n_tokens=6, n_updates=3, seed=0):
     generator = torch.Generator().manual_seed(seed)
@@ -443,7 +447,9 @@ def frozen_skew_part(d=12, n_tokens=6, n_updates=3, seed=0):
     x = torch.randn(n_updates, n_tokens, d, generator=generator, dtype=torch.float64)
     matrices = start + (x.mT @ beta @ x).cumsum(0)
     for n, m in enumerate(matrices, 1):
-        yield exact(f"$s$ after {n} updates, against the formula", symmetry_score(m), frozen_score(start, m), paper="")
+        yield exact(
+            f"$s$ after update {n}, compared with the formula", symmetry_score(m), frozen_score(start, m), paper=""
+        )
 
 
 show(frozen_skew_part(seed=seed))
@@ -451,38 +457,41 @@ show(frozen_skew_part(seed=seed))
 # %% [markdown]
 # ## A small matrix first follows one direction of the gradient
 #
-# A matrix can end up symmetric although few of its updates were symmetric. If it starts small, a single pair of singular vectors
-# decides.
+# A matrix can become symmetric although few of its updates are symmetric. If the matrix is small at initialisation, its symmetry is
+# determined by a single pair of singular vectors of the gradient.
 #
-# ````{prf:proposition} the first direction, and matrices at rest
+# ````{prf:proposition} the first direction, and fixed points
 # :label: prop-2-4-first-direction
 #
 # Let $G = \partial L / \partial W_{qk}$ for a loss that depends on the factors only through $W_{qk} = W_q W_k^\top$.
 #
-# 1. Let $-G$ be fixed, with a simple largest singular value $\sigma_1$ and its vectors $u_1, v_1$. Under gradient flow
-#    of $W_q$ and $W_k$, $W_{qk}$ over its norm tends to $u_1 v_1^\top$, and $s$ to $(u_1^\top v_1)^2$, if
-#    $a = W_q(0)^\top u_1 + W_k(0)^\top v_1 \neq 0$.
-# 2. Where gradient flow with weight decay $\lambda > 0$ of both factors rests, other than at 0, $W_q^\top W_q = W_k^\top W_k$ and
-#    $W_{qk} = U C V^\top$ with $C$ positive semidefinite, the columns of $U$ and $V$ singular vectors of $-G$ whose singular value is
-#    $\lambda$. So $s = \mathrm{Tr}(C R\, C R) / \|C\|_F^2$ with $R = V^\top U$. For a single direction, this is $(u^\top v)^2$.
+# 1. Suppose that $-G$ is fixed and has a simple largest singular value $\sigma_1$ with singular vectors $u_1$ and $v_1$, and that
+#    $a = W_q(0)^\top u_1 + W_k(0)^\top v_1 \neq 0$. Under gradient flow of $W_q$ and $W_k$, the matrix $W_{qk}$ divided by its norm
+#    then tends to $u_1 v_1^\top$, and $s$ tends to $(u_1^\top v_1)^2$.
+# 2. At every fixed point other than 0 of gradient flow with weight decay $\lambda > 0$ of both factors, $W_q^\top W_q = W_k^\top W_k$
+#    and $W_{qk} = U C V^\top$. Here $C$ is positive semidefinite, and the columns of $U$ and $V$ are singular vectors of $-G$ whose
+#    singular value is $\lambda$. It follows that $s = \mathrm{Tr}(C R\, C R) / \|C\|_F^2$ with $R = V^\top U$. For a single direction,
+#    this score is $(u^\top v)^2$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# The flow is $\dot W_q = -G W_k - \lambda W_q$ and $\dot W_k = -G^\top W_q - \lambda W_k$, with $\lambda = 0$ in 1. There the stacked
-# factors follow a symmetric matrix with eigenvalues $\pm\sigma_k$ and eigenvectors $(u_k, \pm v_k)/\sqrt 2$, and 0. So
-# $W_q e^{-\sigma_1 t} \to u_1 a^\top / 2$ and $W_k e^{-\sigma_1 t} \to v_1 a^\top / 2$. The matrix $W_{qk}$ over
-# $e^{2 \sigma_1 t}$ tends to $\|a\|^2 u_1 v_1^\top / 4$, and $s(u v^\top) = (u^\top v)^2$ for unit vectors.
+# The flow is $\dot W_q = -G W_k - \lambda W_q$ and $\dot W_k = -G^\top W_q - \lambda W_k$, with $\lambda = 0$ in the first case. In the
+# first case, the stacked factors evolve under a symmetric matrix with the eigenvalues $\pm\sigma_k$ and the eigenvectors
+# $(u_k, \pm v_k)/\sqrt 2$, and all its other eigenvalues are 0. So $W_q e^{-\sigma_1 t} \to u_1 a^\top / 2$ and
+# $W_k e^{-\sigma_1 t} \to v_1 a^\top / 2$. The matrix $W_{qk}$ divided by $e^{2 \sigma_1 t}$ tends to
+# $\|a\|^2 u_1 v_1^\top / 4$, and $s(u v^\top) = (u^\top v)^2$ for unit vectors.
 #
-# At rest $\lambda W_q = -G W_k$ and $\lambda W_k = -G^\top W_q$. Hence $\lambda W_q^\top W_q = -W_q^\top G W_k$, whose transpose is
-# $\lambda W_k^\top W_k$. The left side is symmetric. Also $\lambda^2 W_q = G G^\top W_q$, so the columns of $W_q$ are left singular
-# vectors with this singular value, $W_q = U B$ with $U$ an orthonormal basis of them. With $V = -G^\top U / \lambda$, $W_k = V B$,
-# and $C = B B^\top$.
+# At a fixed point, $\lambda W_q = -G W_k$ and $\lambda W_k = -G^\top W_q$. Hence $\lambda W_q^\top W_q = -W_q^\top G W_k$, and the
+# transpose of the right-hand side is $\lambda W_k^\top W_k$. Since the left-hand side is symmetric, the two Gram matrices are equal.
+# Moreover, $\lambda^2 W_q = G G^\top W_q$, so the columns of $W_q$ are left singular vectors with the singular value $\lambda$, and
+# $W_q = U B$ with an orthonormal basis $U$ of these vectors. With $V = -G^\top U / \lambda$, it follows that $W_k = V B$ and
+# $C = B B^\top$.
 # ```
 # ````
 #
-# In these two cases, the agreement of $\beta_{ij}$ and $\beta_{ji}$ plays no role. What matters is whether queries and keys read the
-# same direction of the data. Optimisers such as AdamW follow another flow, for which this proposition is only a guide.
+# In these two cases, it does not matter whether $\beta_{ij}$ and $\beta_{ji}$ are equal. Instead, it matters whether queries and keys
+# read the same direction of the data. Optimisers such as AdamW follow a different flow, so for them, this proposition is only a guide.
 
 
 # %% tags=["remove-cell"]
@@ -506,7 +515,7 @@ def rested(target: Float[Tensor, "d d"], decay: float, rank: int, seed: int) -> 
 # %%
 @claim(
     "2.4",
-    "(the first direction, and forms at rest)",
+    "(the first direction, and fixed points)",
     "a small matrix first follows the leading direction of the gradient",
     Verdict.HOLDS,
     ours=True,
@@ -516,18 +525,23 @@ def first_direction(d=8, rank=2, decay=0.1, seed=0):
     start, (minus_g, target) = (torch.randn(2, d, n, generator=generator).double() for n in (rank, d))
     u, sigma, vh = torch.linalg.svd(minus_g)
     late = symmetry_score(grown(start, minus_g, 20 / float(sigma[0] - sigma[1])))
-    yield exact(r"$s$ after long growth, against $(u_1^\top v_1)^2$", late, (u[:, 0] @ vh[0]) ** 2, 1e-6)
+    yield exact(r"$s$ after long growth, compared with $(u_1^\top v_1)^2$", late, (u[:, 0] @ vh[0]) ** 2, 1e-6)
     q, k, minus_g = rested(target, decay, rank, seed)
     yield exact(
-        r"at rest, relative error of $W_q^\top W_q$ against $W_k^\top W_k$", relative_error(q.T @ q, k.T @ k), 0, 1e-6
+        r"at a fixed point, relative difference between $W_q^\top W_q$ and $W_k^\top W_k$",
+        relative_error(q.T @ q, k.T @ k),
+        0,
+        1e-6,
     )
     error = relative_error(minus_g @ minus_g.T @ q, decay**2 * q)
-    yield exact(r"at rest, $G G^\top W_q$ against $\lambda^2 W_q$", error, 0, 1e-6)
+    yield exact(r"at a fixed point, relative difference between $G G^\top W_q$ and $\lambda^2 W_q$", error, 0, 1e-6)
     u = torch.linalg.qr(q).Q
     v = minus_g.T @ u / decay
     r, c = v.T @ u, u.T @ q @ k.T @ v
     s = (c @ r @ c @ r).trace() / c.square().sum()
-    yield exact("at rest, $s$ against the score from the singular vectors", symmetry_score(q @ k.T), s, 1e-6)
+    yield exact(
+        "at a fixed point, $s$ compared with the score from the singular vectors", symmetry_score(q @ k.T), s, 1e-6
+    )
 
 
 show(first_direction(seed=seed))
@@ -540,31 +554,31 @@ show(first_direction(seed=seed))
 # ````{prf:proposition} the first update of linear attention with tied embeddings
 # :label: prop-s1-14-linear
 #
-# Let attention have no softmax, $\alpha_{ij} = x_i^\top W_{qk} x_j$, let the residual stream receive
-# $\sum_j \alpha_{ij} V x_j$, let the output weights be the embeddings $e_a$, of mean zero over the vocabulary, and let
-# position $i$ hold the token that it predicts, $x_i = e_{t_i}$. At $W_{qk} = 0$, for small embeddings and to leading order,
-# the negative gradient has $\beta_{ij} = x_i^\top V x_j$. With all pairs, itself included, and $S = \sum_i x_i x_i^\top$, the
-# update of a sequence is
+# Consider attention without a softmax, $\alpha_{ij} = x_i^\top W_{qk} x_j$, that adds $\sum_j \alpha_{ij} V x_j$ to the residual
+# stream. Let the output weights be the embeddings $e_a$, which have mean zero over the vocabulary, and let position $i$ hold the
+# token that it predicts, $x_i = e_{t_i}$. At $W_{qk} = 0$, for small embeddings and to leading order, the coefficients of the
+# negative gradient are $\beta_{ij} = x_i^\top V x_j$. If the sum includes all pairs, also the pairs of a position with itself, and
+# $S = \sum_i x_i x_i^\top$, the update from a sequence is
 #
 # $$
 # \Delta W = S V S .
 # $$ (eq-s1-14-linear)
 #
-# It is symmetric exactly if $u^\top V u' = u'^\top V u$ for all $u, u'$ in the span of the embeddings of the sequence.
+# This update is symmetric exactly if $u^\top V u' = u'^\top V u$ for all $u, u'$ in the span of the embeddings of the sequence.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# The logits at position $i$ are $E(x_i + \sum_j \alpha_{ij} V x_j)$ with $E$ the matrix of embeddings. For small embeddings
-# the predicted probabilities are $1/n$ for each of the $n$ tokens up to higher orders, so that the negative gradient of
-# the loss in the residual stream is $E^\top(\text{one-hot}(t_i) - \text{probabilities}) = e_{t_i} - \bar e = x_i$. The
-# score $\alpha_{ij}$ enters the residual stream with $V x_j$, hence $\beta_{ij} = x_i^\top V x_j$. Summing
-# $x_i (x_i^\top V x_j) x_j^\top$ over $i$ and $j$ gives {eq}`eq-s1-14-linear`. $S V S - (SVS)^\top = S(V - V^\top)S$, which
-# vanishes exactly if $u^\top(V - V^\top)u' = 0$ for all $u, u'$ in the range of $S$, the span of the embeddings.
+# The logits at position $i$ are $E(x_i + \sum_j \alpha_{ij} V x_j)$, where $E$ is the matrix of embeddings. For small embeddings,
+# the predicted probability of each of the $n$ tokens is $1/n$ up to higher orders, so the negative gradient of the loss in the
+# residual stream is $E^\top(\text{one-hot}(t_i) - \text{probabilities}) = e_{t_i} - \bar e = x_i$. The score $\alpha_{ij}$ enters
+# the residual stream together with $V x_j$, hence $\beta_{ij} = x_i^\top V x_j$. Summing $x_i (x_i^\top V x_j) x_j^\top$ over $i$
+# and $j$ gives {eq}`eq-s1-14-linear`. The difference $S V S - (SVS)^\top = S(V - V^\top)S$ vanishes exactly if
+# $u^\top(V - V^\top)u' = 0$ for all $u, u'$ in the range of $S$, which is the span of the embeddings.
 # ```
 # ````
 #
-# In this case, the two tokens of a pair help each other equally if the value matrix $V$ is symmetric, for any text.
+# In this special case, if the value matrix $V$ is symmetric, the two tokens of every pair help each other equally, whatever the text.
 
 
 # %% tags=["remove-cell"]
@@ -599,7 +613,9 @@ def first_update_of_linear_attention(seed=0):
         ahead = int(objective is Objective.AUTOREGRESSIVE)
         beta = first_coefficients(tokens[None], e, values, ahead)[0] * attended_matrix(objective, len(x))
         error = relative_error(gradient_sum(beta, x), gradient)
-        yield exact(f"{objective}: relative error of the formula against automatic differentiation", error, 0, 1e-6)
+        yield exact(
+            f"{objective}: relative error of the formula compared with automatic differentiation", error, 0, 1e-6
+        )
     symmetric = first_update(tokens[None], e, values + values.T, everything)[0]
     yield exact("$s$ of the bidirectional update if $V$ is symmetric", symmetry_score(symmetric), 1, 1e-9)
     any_values = symmetry_score(first_update(tokens[None], e, values, everything)[0])
@@ -616,16 +632,16 @@ show(first_update_of_linear_attention(seed=seed))
 # ````{prf:proposition} the first update with softmax
 # :label: prop-s1-14-softmax
 #
-# In the setting of {prf:ref}`prop-s1-14-linear`, but with a softmax over the attended positions, let
-# $x_1, \dots, x_N$ be the embeddings of a sequence, $m$ their mean and $\Gamma = \frac1N \sum_j (x_j - m)(x_j - m)^\top$. At
-# $W_{qk} = 0$, for small embeddings and to leading order, the bidirectional negative gradient with scores of scale 1 is
-# $\Delta W = N\,[\,\Gamma V \Gamma + m\,(\Gamma V^\top m)^\top\,]$. For a symmetric $V$ it is symmetric exactly if $m$ and
-# $\Gamma V m$ are parallel.
+# Consider the setting of {prf:ref}`prop-s1-14-linear`, but with a softmax over the attended positions. Let $x_1, \dots, x_N$ be the
+# embeddings of a sequence, $m$ their mean and $\Gamma = \frac1N \sum_j (x_j - m)(x_j - m)^\top$ their covariance. At $W_{qk} = 0$,
+# for small embeddings and to leading order, the negative gradient of bidirectional training with scores of scale 1 is
+# $\Delta W = N\,[\,\Gamma V \Gamma + m\,(\Gamma V^\top m)^\top\,]$. If $V$ is symmetric, this matrix is symmetric exactly if $m$
+# and $\Gamma V m$ are parallel.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# With all scores 0, $\alpha_{ij} = 1/N$ and the residual stream has $h_i = x_i + V m$. The derivative of the softmax gives
+# Since all scores are 0, $\alpha_{ij} = 1/N$ and the residual stream contains $h_i = x_i + V m$. The derivative of the softmax gives
 # $\beta_{ij} = \alpha_{ij}\, g_i^\top (V x_j - V m)$ ({prf:ref}`prop-2-2`), where $g_i$ is the negative gradient of the loss at
 # $h_i$. As in {prf:ref}`prop-s1-14-linear`, $g_i = x_i$ to leading order. So
 #
@@ -635,7 +651,7 @@ show(first_update_of_linear_attention(seed=seed))
 #
 # because $\sum_j (x_j - m)\, m^\top = 0$, and $\sum_i x_i x_i^\top = N(\Gamma + m m^\top)$.
 #
-# For symmetric $V$ the skew-symmetric part is $\frac{N}{2}(m u^\top - u m^\top)$ with $u = \Gamma V m$.
+# If $V$ is symmetric, the skew-symmetric part of this matrix is $\frac{N}{2}(m u^\top - u m^\top)$ with $u = \Gamma V m$.
 # ```
 # ````
 
@@ -658,7 +674,7 @@ def first_update_through_softmax(seed=0):
     tokens, embeddings, values, gradients = first_gradients(softmax=True, seed=seed)
     x = embeddings[tokens]
     error = relative_error(softmax_update(x, values), gradients[Objective.BIDIRECTIONAL])
-    yield exact("relative error of the formula against automatic differentiation", error, 0, 1e-6)
+    yield exact("relative error of the formula compared with automatic differentiation", error, 0, 1e-6)
     update = softmax_update(x, values + values.T)
     yield compare("$s$ of the bidirectional update if $V$ is symmetric", symmetry_score(update), "<", 1, 1e-6)
 
@@ -666,16 +682,16 @@ def first_update_through_softmax(seed=0):
 show(first_update_through_softmax(seed=seed))
 
 # %% [markdown]
-# ## Over a corpus, tokens lose the contrast of the two objectives, and positions keep it
+# ## Over a corpus, tokens lose the contrast between the objectives, but positions keep it
 #
-# Suppose that a coefficient depends only on the two tokens of a pair, $\beta_{ij} = \beta(t_i, t_j)$. The update is then
+# Suppose that each coefficient depends only on the two tokens of the pair, $\beta_{ij} = \beta(t_i, t_j)$. The update is then
 # $\sum_{ab} C_{ab}\, \beta(a, b)\, e_a e_b^\top$, where $C_{ab}$ counts how often token $a$ is predicted with token $b$ in its
-# context. In autoregressive training, $C_{ab}$ counts how often $b$ precedes $a$. In a single sequence these counts are far from
-# symmetric, but over a corpus most pairs of tokens occur in both orders.
+# context. In autoregressive training, $C_{ab}$ counts how often $b$ precedes $a$. In a single sequence, these counts are far from
+# symmetric, but over a whole corpus, most pairs of tokens occur in both orders.
 #
-# We computed the first update in linear attention with symmetric values ({prf:ref}`prop-s1-14-linear`) over a simulated corpus of
-# {glue:text}`n-sequences` sequences. The symmetry score of this update is {glue:text}`end-both` for bidirectional training, and
-# {glue:text}`end-target` for autoregressive training if the query position holds the token that it predicts.
+# We computed the first update of linear attention with symmetric values ({prf:ref}`prop-s1-14-linear`) for a simulated corpus of
+# {glue:text}`n-sequences` sequences. The symmetry score of this update is {glue:text}`end-both` for bidirectional training. For
+# autoregressive training, the symmetry score is {glue:text}`end-target` if the query position holds the token that it predicts.
 
 
 # %% tags=["remove-cell"]
@@ -711,7 +727,7 @@ glue("end-behind", at_end["autoregressive, query one behind"], ".2f")
 @claim(
     "2.4",
     "(contrast with autoregressive training)",
-    "over a corpus of tokens without positions, autoregressive updates become nearly symmetric, too",
+    "over a corpus of tokens without positions, autoregressive updates also become nearly symmetric",
     Verdict.HOLDS,
     ours=True,
 )
@@ -723,14 +739,16 @@ def symmetry_over_a_corpus(n_sequences=1500, seed=0):
     yield compare("autoregressive, one sequence: $s$", one[target], "<", 0.7)
     yield compare(f"autoregressive, {n_sequences} sequences: $s$", every[target], ">", 0.9)
     yield compare("$s$ of the counts of how often token $a$ precedes token $b$", every["order of the pairs"], ">", 0.9)
-    yield compare("autoregressive, queries one position behind their targets: $s$", every[behind], "<", 0.7)
+    yield compare("autoregressive, queries one position before their targets: $s$", every[behind], "<", 0.7)
     embeddings, values, chain, tokens = corpus._replace(values=corpus.values + corpus.values.T)
     n = tokens.shape[1]
     updates = first_update(tokens, embeddings, values, attended_matrix(Objective.AUTOREGRESSIVE, n), 1)
     expected = expected_update(chain, embeddings, values, n)
     along = (updates * expected).sum((1, 2)) / expected.square().sum()
     yield monte_carlo(
-        "autoregressive, queries one position behind: component along the expected update, relative", along, 1
+        "autoregressive, queries one position before their targets: relative component along the expected update",
+        along,
+        1,
     )
 
 
@@ -742,25 +760,26 @@ show(symmetry_over_a_corpus(n_sequences=max(n_sequences, 1500), seed=seed))
 # The first property is that tokens have positions. In Def. S1.1 of the paper, $x_i = e + p_i$ is the sum of a token embedding and a
 # position embedding. Over a corpus, the pairs of positions add $\sum_{ij} c_{ij}\, p_i p_j^\top$ with $c_{ij} = \mathbb{E}\,\beta_{ij}$.
 # With a causal mask, $c_{ij} = 0$ for all $j > i$ in every sequence, so no corpus can make this part symmetric
-# ({prf:ref}`thm-position-causal`). If the model attends to both sides, [the theorem on positions](positions_theory.py) says when
-# this part is symmetric. That theorem proves the assumption of Theorem 2.4 of the paper for pairs of positions, on average over texts.
+# ({prf:ref}`thm-position-causal`). For models that attend to both sides, [the theorem on positions](positions_theory.py) gives
+# conditions under which this part is symmetric. Under these conditions, the assumption of Theorem 2.4 of the paper is proven for pairs of positions
+# if the coefficients are averaged over texts.
 #
-# The second property is that the query of a decoder holds the token $t_i$ and predicts the next token $t_{i+1}$. In our simulation,
-# the symmetry score then stays at {glue:text}`end-behind`, as the next section explains. The masked query of an encoder does not hold
-# its target either, since it holds the mask ({prf:ref}`prop-s1-15-mask`). We do not know how large these effects are away from
-# $W_{qk} = 0$.
+# The second property is that the query position of a decoder holds the token $t_i$ and predicts the next token $t_{i+1}$. In our
+# simulation, the symmetry score of autoregressive training then stays at {glue:text}`end-behind`, for a reason that we explain in the
+# next section. The query position of an encoder does not hold its target either, because it holds the mask
+# ({prf:ref}`prop-s1-15-mask`). We do not know how large these effects are if $W_{qk}$ is not 0.
 #
-# ## A query one position behind its target breaks the symmetry
+# ## A query one position before its target breaks the symmetry
 #
-# A decoder holds token $t_i$ at the query position $i$ and predicts $t_{i+1}$. The query side and the key side of the
-# expected update then contain different matrices.
+# The query position $i$ of a decoder holds token $t_i$ and predicts token $t_{i+1}$. As a result, the query side and the key side of
+# the expected update contain different matrices.
 #
 # ````{prf:proposition} the expected update if queries stand one position before their targets
 # :label: prop-s1-14-shift
 #
-# Let the tokens be a stationary process over a finite vocabulary that mixes: the tokens at $i$ and $i+1$ become
+# Let the tokens be a stationary and mixing process over a finite vocabulary, so that the tokens at $i$ and $i+1$ become
 # independent of the token at $i - m$ as $m \to \infty$. Then the update
-# $\Delta W_N = \sum_{i<N} \sum_{j \le i} (x_{i+1}^\top V x_j)\, x_i x_j^\top$ has
+# $\Delta W_N = \sum_{i<N} \sum_{j \le i} (x_{i+1}^\top V x_j)\, x_i x_j^\top$ satisfies
 #
 # $$
 # \frac{2}{N^2}\, \mathbb{E}[\Delta W_N] \to A V \Sigma, \qquad
@@ -770,18 +789,18 @@ show(symmetry_over_a_corpus(n_sequences=max(n_sequences, 1500), seed=seed))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# A term is $x_i x_{i+1}^\top V x_j x_j^\top$. By stationarity its expectation depends on $m = i - j$ alone; call it $F_m$.
-# There are $N - 1 - m$ pairs at distance $m$, so $\mathbb{E}[\Delta W_N] = \sum_{m=0}^{N-2} (N - 1 - m) F_m$. As the
+# Each term is $x_i x_{i+1}^\top V x_j x_j^\top$. By stationarity, its expectation depends only on $m = i - j$, and we denote it by
+# $F_m$. There are $N - 1 - m$ pairs at distance $m$, so $\mathbb{E}[\Delta W_N] = \sum_{m=0}^{N-2} (N - 1 - m) F_m$. As the
 # vocabulary is finite, $F_m$ is a finite sum over the values of three tokens, and mixing gives
 # $F_m \to \mathbb{E}[x_i x_{i+1}^\top]\, V\, \mathbb{E}[x_j x_j^\top] = A V \Sigma$. The weights $2(N-1-m)/N^2$ add up to
-# $(N-1)/N \to 1$ and each of them tends to 0, so that their average of the $F_m$ has the same limit.
+# $(N-1)/N \to 1$, and each weight tends to 0, so the weighted average of the $F_m$ has the same limit.
 # ```
 # ````
 #
-# Even for a symmetric $V$, the limit is in general not symmetric, because its query side contains $A$ and its key side contains
-# $\Sigma$. In natural text $A$ is not symmetric either, since the order of neighbouring tokens matters, but this is not needed for the
-# asymmetry. In this model, a decoder differs from an encoder whose queries hold their own targets by the shift between query and
-# target, and not by the number of pairs in either order.
+# Even if $V$ is symmetric, the limit is in general not symmetric, because its query side contains $A$ and its key side contains
+# $\Sigma$. In natural text, $A$ is not symmetric either, because the order of neighbouring tokens matters, but the limit is in general
+# asymmetric even if $A$ is symmetric. In this model, the asymmetry of a decoder is caused by the shift between query and target, and
+# not by the number of pairs that occur in only one order.
 
 
 # %%
@@ -795,8 +814,8 @@ def shifted_limit(
 
 @claim(
     "2.4",
-    "(queries one position behind)",
-    "with queries one position behind their targets, the expected update tends to $A V \\Sigma$",
+    "(queries one position before their targets)",
+    "with queries one position before their targets, the expected update tends to $A V \\Sigma$",
     Verdict.HOLDS,
     ours=True,
 )
@@ -807,50 +826,54 @@ def expected_update_one_behind(seed=0):
     updates = first_update(tokens, *weights, attended_matrix(Objective.AUTOREGRESSIVE, n), ahead=1)
     enumerated = torch.einsum("s,skm->km", chain.probability(tokens), updates)
     error = relative_error(expected_update(chain, *weights, n), enumerated)
-    yield exact("relative error of the expected update against the mean over all sequences", error)
+    yield exact("relative error of the expected update compared with the mean over all sequences", error)
     before, here, after = (expected_update(chain, *weights, n) for n in (LONG - 1, LONG, LONG + 1))
     error = relative_error(after - 2 * here + before, shifted_limit(chain, *weights))
     yield exact(
-        rf"growth of the expected update after {LONG} tokens, relative error against $A V \Sigma$", error, 0, 1e-8
+        rf"relative difference between the growth of the expected update after {LONG} tokens and $A V \Sigma$",
+        error,
+        0,
+        1e-8,
     )
 
 
 show(expected_update_one_behind(seed=seed))
 
 # %% [markdown]
-# ## Rows and columns have norms of equal variance on average, not in every matrix
+# ## The norms of rows and columns have equal variance on average, but not in every matrix
 #
-# The paper states that bidirectional training gives row norms and column norms the same variance. This is true on average, under a
-# condition on the coefficients.
+# According to the paper, row norms and column norms have the same variance in bidirectional training. This is true on average if the
+# coefficients satisfy a condition.
 #
 # ````{prf:corollary} Cor. S1.13 of the paper: bidirectional training gives row and column norms of equal variance
 # :label: cor-s1-13
 #
-# Let $\Delta W = \sum_{i,j} \beta_{ij}\, x_i x_j^\top$ over all pairs $i \neq j$. Let the embeddings have any joint law: tokens
-# may repeat, depend on each other or be fixed. Given the embeddings, let the matrices $(\beta_{ij})$ and $(\beta_{ji})$ be
-# equal in law; this is so if the coefficients are independent of the embeddings and have this property. Then $\Delta W$
-# and $\Delta W^\top$ are equal in law, also for a sum over sequences under the same condition on all their coefficients
-# together. In particular the variance over $m$ of the row norms and the variance over $k$ of the column norms have the
-# same law.
+# Let $\Delta W = \sum_{i,j} \beta_{ij}\, x_i x_j^\top$ be a sum over all pairs $i \neq j$. The embeddings may have any joint
+# distribution, so tokens may repeat, depend on each other or be fixed. Suppose that, given the embeddings, the matrices
+# $(\beta_{ij})$ and $(\beta_{ji})$ are identically distributed. This is the case, for example, if they are identically distributed
+# and independent of the embeddings. Then $\Delta W$ and $\Delta W^\top$ are identically distributed. The same is true for a sum over
+# sequences if all coefficients together satisfy this condition. In particular, the variance over $m$ of the row norms and the variance
+# over $k$ of the column norms have the same distribution.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# $\Delta W^\top = \sum_{i \neq j} \beta_{ij} x_j x_i^\top = \sum_{i \neq j} \beta_{ji} x_i x_j^\top$, which is $\Delta W$ with
-# $(\beta_{ji})$ in the place of $(\beta_{ij})$. Given the embeddings, the two have the same law; averaging over the
-# embeddings keeps this. The set of pairs is used once: with $(i, j)$ it contains $(j, i)$. The rows of $\Delta W^\top$ are
-# the columns of $\Delta W$.
+# The transposed update is $\Delta W^\top = \sum_{i \neq j} \beta_{ij} x_j x_i^\top = \sum_{i \neq j} \beta_{ji} x_i x_j^\top$, which is
+# $\Delta W$ with $(\beta_{ji})$ in place of $(\beta_{ij})$. The last step is possible because the set of pairs contains $(j, i)$
+# whenever it contains $(i, j)$. Given the embeddings, the two updates are therefore identically distributed, and this remains true if
+# we average over the embeddings. The rows of $\Delta W^\top$ are the columns of $\Delta W$.
 # ```
 # ````
 #
-# The paper states that the two variances are equal, and derives this from the counts of {prf:ref}`prop-s1-10`. Equality holds in
-# distribution and not for a single matrix. In autoregressive training, repeated tokens can make the distributions of columns and rows
-# differ. The following check has an example: in the sequence $(a, a, b)$, with all signs of the coordinates 2 and 1, the rows are the
-# more uneven side, in contrast to what {prf:ref}`thm-s1-12` states.
+# The paper states that the two variances are equal and derives this statement from the counts in {prf:ref}`prop-s1-10`. However, the
+# equality holds only in distribution and not for a single matrix. In autoregressive training, the distributions of columns and rows
+# can differ if tokens repeat. The following check contains an example. In the sequence $(a, a, b)$, whose embeddings have the
+# coordinates $\pm 2$ and $\pm 1$ with all combinations of signs, the row norms are more uneven than the column norms, in contrast to
+# {prf:ref}`thm-s1-12`.
 #
-# Trained models may violate the condition on the coefficients. The exact coefficients of a softmax have $\sum_j \beta_{ij} = 0$ for
-# every $i$ ({prf:ref}`prop-2-2`). If $(\beta_{ij})$ and $(\beta_{ji})$, including the diagonal, had the same distribution, then
-# $\sum_i \beta_{ij} = 0$ would also have to hold almost surely for every $j$, but it does not.
+# Trained models may violate the condition on the coefficients. With a softmax, the exact coefficients satisfy
+# $\sum_j \beta_{ij} = 0$ for every $i$ ({prf:ref}`prop-2-2`). If $(\beta_{ij})$ and $(\beta_{ji})$, including the diagonal, were
+# identically distributed, then $\sum_i \beta_{ij}$ would also have to be 0 almost surely for every $j$, which is not the case.
 
 
 # %% tags=["remove-cell"]
@@ -882,20 +905,25 @@ def distance_to_transposed(updates: Int[Tensor, "outcomes 2 2"]) -> float:
     missing=("same law",),
     printed='"Importantly, the column dominance is present only during autoregressive training."',
     place="Section S1.4.5, before Corollary S1.13",
-    holds=r"""With coefficients of the same law in both orders, $\Delta W$ and $\Delta W^\top$ are equal in law for any tokens in
-    bidirectional training. In autoregressive training they are equal in law if the order of the positions can be reversed
-    without a change of either law, as for i.i.d. embeddings and coefficients, but not in general. For the sequence
-    $(a, a, b)$ with coordinates $\pm 2$ and $\pm 1$ and coefficients of random signs, the two laws differ by 1/4, and the
-    rows are the more uneven side.""",
+    holds=r"""In bidirectional training, $\Delta W$ and $\Delta W^\top$ are identically distributed for any tokens if the
+    coefficients have the same law in both orders. In autoregressive training, $\Delta W$ and $\Delta W^\top$ are identically
+    distributed if reversing the order of the positions changes neither the distribution of the embeddings nor the
+    distribution of the coefficients, for example if both are i.i.d., but not in general. For the sequence $(a, a, b)$ with
+    coordinates $\pm 2$ and $\pm 1$ and coefficients with random signs, the two distributions differ by 1/4, and the row
+    norms are more uneven than the column norms.""",
 )
 def law_of_the_transpose():
     both, causal, laws = Objective.BIDIRECTIONAL, Objective.AUTOREGRESSIVE, sign_embeddings()
     for name, x in laws.items():
         distance = distance_to_transposed(updates_by_signs(x, both))
-        yield exact(f"bidirectional, {name} tokens: distance of the two laws", distance, 0, 0, paper="= 0")
+        yield exact(
+            f"bidirectional, {name} tokens: distance between the two distributions", distance, 0, 0, paper="= 0"
+        )
     for name, expected in {"different": 0, "repeated": 1 / 4}.items():
         distance = distance_to_transposed(updates_by_signs(laws[name], causal))
-        yield exact(f"autoregressive, {name} tokens: distance of the two laws", distance, expected, 0, paper="")
+        yield exact(
+            f"autoregressive, {name} tokens: distance between the two distributions", distance, expected, 0, paper=""
+        )
     sides = squared_norms(updates_by_signs(laws["repeated"], causal).double())
     rows, columns = (norms.square().sum(-1).mean() for norms in sides)
     fourth = r"$\mathbb{E}\sum_k \|w_{\cdot,k}\|^4 - \mathbb{E}\sum_m \|w_{m,\cdot}\|^4$"
@@ -905,8 +933,8 @@ def law_of_the_transpose():
 show(law_of_the_transpose())
 
 # %% [markdown]
-# In the next check, we compute the difference of the two variances for every outcome of a small model. The mean difference is 0 if
-# $\Delta W$ and $\Delta W^\top$ are equal in law.
+# In the next check, we compute the difference between the two variances for every outcome of a small model. The mean difference is 0
+# if $\Delta W$ and $\Delta W^\top$ are identically distributed.
 
 
 # %% tags=["remove-cell"]
@@ -931,17 +959,17 @@ def variance_gaps(updates: Float[Tensor, "outcomes d d"]) -> Float[Tensor, " out
 @claim(
     "S1.13",
     "",
-    "bidirectional training gives row and column norms of equal variance",
+    "in bidirectional training, row norms and column norms have equal variance",
     Verdict.ASSUMPTION,
     missing=("same law",),
     printed='"[T]he variance of the norm of the rows and the columns at the end of training is equal".',
     place="Corollary S1.13, Eq. S103",
-    holds=r"""The two have equal laws if, given the embeddings, $(\beta_{ij})$ and $(\beta_{ji})$ have the same law, whatever the
-    embeddings are.""",
-    remark="""For a single matrix, equality needs more. The two variances are equal if the matrix is symmetric. In the model of this check,
-    which has every outcome of three tokens in two dimensions, column norms vary more than row norms if the errors are
-    independent of the embeddings. The exact coefficients of a softmax do not have the same law in both orders, because
-    their sums over $j$ are 0 and their sums over $i$ are not.""",
+    holds=r"""The two variances are identically distributed if, given the embeddings, $(\beta_{ij})$ and $(\beta_{ji})$ have the
+    same law, whatever the embeddings are.""",
+    remark="""For a single matrix, equality requires a stronger condition, for example that the matrix is symmetric. In the
+    model of this check, which includes every outcome for three tokens in two dimensions, column norms vary more than row
+    norms if the errors are independent of the embeddings. The exact coefficients of a softmax are not identically distributed
+    in both orders, because their sums over $j$ are 0 and their sums over $i$ are not.""",
 )
 def variances_of_norms():
     gaps = {name: variance_gaps(updates) for name, updates in every_update().items()}
@@ -960,9 +988,14 @@ def variances_of_norms():
     g = one_layer(seed=0).example(Objective.BIDIRECTIONAL, 0).gradient(0)
     beta = exact_coefficients(g.layer.weights[0], g.layer.values[0], g.errors, scale=1.0)
     over_j, over_i = (float(beta.sum(axis).norm() / beta.norm()) for axis in (1, 0))
-    yield exact("coefficients of a softmax: norm of the sums over $j$, relative to all", over_j)
+    yield exact("coefficients of a softmax: norm of the sums over $j$ divided by the norm of all coefficients", over_j)
     yield compare(
-        "coefficients of a softmax: norm of the sums over $i$, relative to all", over_i, ">", 0, 0.1, paper=""
+        "coefficients of a softmax: norm of the sums over $i$ divided by the norm of all coefficients",
+        over_i,
+        ">",
+        0,
+        0.1,
+        paper="",
     )
 
 
@@ -971,25 +1004,25 @@ show(variances_of_norms())
 # %% [markdown]
 # ## One masking keeps a share of the symmetry, and many maskings keep most of it
 #
-# An encoder predicts only the tokens that are masked. How many pairs does it then meet in both orders?
+# An encoder predicts only masked tokens. What share of the pairs then occurs in both orders?
 #
 # ````{prf:remark} Remark S1.15 of the paper: the share of pairs when a share $p$ of the tokens is predicted
 # :label: rem-s1-15
 #
-# Let a random set $M$ of $pN$ out of $N$ positions be predicted, each from all positions. Of the terms with $i \neq j$, the
-# share $(pN-1)/(N-1) \approx p$ belongs to pairs that occur in both orders, and the ratio of these terms to the others is
-# $(pN-1)/(N-pN) \approx p/(1-p)$.
+# Let a random set $M$ of $pN$ out of $N$ positions be predicted, each from all positions. Among the terms with $i \neq j$, a
+# share of $(pN-1)/(N-1) \approx p$ belongs to pairs that occur in both orders, and the ratio of these terms to the remaining terms
+# is $(pN-1)/(N-pN) \approx p/(1-p)$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# There are $pN(N-1)$ terms with $i \in M$ and $j \neq i$. A pair occurs in both orders if both positions are in $M$, which
-# makes $pN(pN-1)$ terms. The other $pN(N-pN)$ terms have $j \notin M$.
+# There are $pN(N-1)$ terms with $i \in M$ and $j \neq i$. A pair occurs in both orders if both positions are in $M$, and there are
+# $pN(pN-1)$ terms of this type. The other $pN(N-pN)$ terms have $j \notin M$.
 # ```
 # ````
 #
 # Remark S1.15 of the paper gives the ratio as "$\approx 25\%$ of symmetric weight updates on average" for $p$
-# between 15 % and 30 %. Over this range, the ratio increases from {glue:text}`low` % to {glue:text}`high` %. The share of these
+# between 15 % and 30 %. Over this range of $p$, the ratio increases from {glue:text}`low` % to {glue:text}`high` %. The share of these
 # pairs among all terms is simply $p$.
 
 
@@ -1002,7 +1035,7 @@ def both_to_one_masked(mask_rate: float) -> float:
 @claim(
     "S1.15",
     "Eqs. S115-S119",
-    "if a share $p$ of the tokens is predicted, $p$ of the terms occur in both orders",
+    "if a share $p$ of the tokens is predicted, a share $p$ of the terms belongs to pairs in both orders",
     Verdict.HOLDS,
 )
 def masked_shares(n_tokens=20_000):
@@ -1010,7 +1043,7 @@ def masked_shares(n_tokens=20_000):
         m = round(p * n_tokens)
         both, one = m * (m - 1), m * (n_tokens - m)  # terms with both positions masked, and with one
         yield compare(
-            f"$p$ = {p:g}: ratio of terms with both positions masked to terms with one",
+            f"$p$ = {p:g}: ratio of terms with both positions masked to terms with one position masked",
             both / one,
             "=",
             both_to_one_masked(p),
@@ -1018,10 +1051,10 @@ def masked_shares(n_tokens=20_000):
         )
     low, high = (100 * both_to_one_masked(p) for p in MASK_RATES)
     return {
-        "remark": rf"""The "$\approx 25\%$ of symmetric weight updates on average" is the ratio of these pairs to the remaining
-        terms, $p/(1-p)$, which is {low:.0f} % at $p = 15$ %, 25 % at 20 % and {high:.0f} % at 30 %. The remark does not say
-        over what the average is taken. The share of these pairs among all terms is $p$. The context runs from $0$ to $N$ in
-        the remark and from $1$ to $N$ in Eq. S115."""
+        "remark": rf"""The "$\approx 25\%$ of symmetric weight updates on average" in the paper is the ratio of the terms in
+        both orders to the remaining terms, $p/(1-p)$. This ratio is {low:.0f} % for $p = 15$ %, 25 % for $p = 20$ % and
+        {high:.0f} % for $p = 30$ %. The paper does not specify over what the average is taken. The share of the terms in both
+        orders among all terms is $p$. The context runs from $0$ to $N$ in the remark and from $1$ to $N$ in Eq. S115."""
     }
 
 
@@ -1031,28 +1064,29 @@ show(masked_shares())
 # ````{prf:proposition} score of a masked update
 # :label: prop-s1-15-score
 #
-# Let the embeddings be orthonormal, let the coefficients of all pairs $i \neq j$ have $\mathrm{Tr}(BB)/\|B\|_F^2 = \rho$, and
-# let the sequence be masked $R$ times independently, every position with probability $p$, with the same coefficients every
-# time. Then
+# Let the embeddings be orthonormal, and let the coefficients of all pairs $i \neq j$ satisfy $\mathrm{Tr}(BB)/\|B\|_F^2 = \rho$.
+# Let the sequence be masked $R$ times independently, where every position is masked with probability $p$ and the coefficients are
+# the same every time. Then
 #
 # $$
 # \frac{\mathbb{E}\,\mathrm{Tr}(\Delta W \Delta W)}{\mathbb{E}\|\Delta W\|_F^2} = \frac{\rho R p}{1 - p + R p} ,
 # $$ (eq-s1-15-score)
 #
-# which is $\rho p$ for one masking and tends to $\rho$.
+# which is $\rho p$ for one masking and tends to $\rho$ as $R$ grows.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
 # The coefficient of $K_{ij}$ is $n_{ij} \beta_{ij}$, where $n_{ij}$ counts the maskings in which the pair is used. By
-# {prf:ref}`prop-s1-14-update` the ratio is
+# {prf:ref}`prop-s1-14-update`, the ratio is
 # $\sum \mathbb{E}[n_{ij} n_{ji}] \beta_{ij} \beta_{ji} / \sum \mathbb{E}[n_{ij}^2] \beta_{ij}^2$, and the two expectations do
-# not depend on the pair. $n_{ij} = n_i$ is the number of times that $i$ is masked: binomial, independent of $n_j$. So
-# $\mathbb{E}[n_i n_j] = R^2p^2$, $\mathbb{E}[n_i^2] = Rp(1-p) + R^2p^2$, and the ratio is {eq}`eq-s1-15-score`.
+# not depend on the pair. The count $n_{ij} = n_i$ is the number of times that $i$ is masked, which has a binomial distribution and is
+# independent of $n_j$. So $\mathbb{E}[n_i n_j] = R^2p^2$ and $\mathbb{E}[n_i^2] = Rp(1-p) + R^2p^2$, and the ratio is
+# {eq}`eq-s1-15-score`.
 # ```
 # ````
 #
-# The low share of a single masking does not limit the symmetry that training accumulates. For a mask rate of $p$ =
+# Although a single masking keeps only a small share of the symmetry, training can accumulate a larger share. For a mask rate of $p$ =
 # {glue:text}`mask-rate` and a correlation of $\rho$ = {glue:text}`rho`, a single masking gives a score of {glue:text}`score-1`,
 # whereas thirty-two maskings of the same sequence give a score of {glue:text}`score-32`.
 
@@ -1085,29 +1119,30 @@ def masked_update_score(seed=0):
 show(masked_update_score(seed=seed))
 
 # %% [markdown]
-# In the paper's remark, masked positions can serve as context. With the contexts of {prf:ref}`def-s1-3`, which leave masked positions
-# out, no pair of a single masking would occur in both orders. In practice, masked positions are attended to, and hold the embedding
-# $e$ of the mask.
+# In the paper's remark, masked positions can serve as context. With the contexts of {prf:ref}`def-s1-3`, which exclude masked
+# positions, no pair would occur in both orders in a single masking. In practice, other positions attend to masked positions, which hold
+# the embedding $e$ of the mask.
 #
 # ````{prf:proposition} masked positions in a first layer
 # :label: prop-s1-15-mask
 #
-# Let the embeddings at all masked positions be one vector $e$, as in a first layer without position embeddings. Then the
+# Let the embeddings at all masked positions be the same vector $e$, as in a first layer without position embeddings. Then the
 # part of the update whose queries are masked, $\sum_{i \in M} \sum_j \beta_{ij}\, x_i x_j^\top$, is $e\, v^\top$ with
-# $v = \sum_{i \in M} \sum_j \beta_{ij} x_j$, for any coefficients, and a sum over sequences has the same form. If it is not
-# 0, it has rank 1, row norms $|e_m| \|v\|$, column norms $|v_k| \|e\|$ and the score $\cos^2(e, v)$.
+# $v = \sum_{i \in M} \sum_j \beta_{ij} x_j$, for any coefficients, and a sum over sequences has the same form. If this part is not
+# 0, it has rank 1, the row norms $|e_m| \|v\|$, the column norms $|v_k| \|e\|$ and the symmetry score $\cos^2(e, v)$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# $x_i = e$ for every $i \in M$ can be factored out of the sum. Entry $(m, k)$ of $e v^\top$ is $e_m v_k$, which gives the norms, and
+# Since $x_i = e$ for every $i \in M$, the vector $e$ can be factored out of the sum. Entry $(m, k)$ of $e v^\top$ is $e_m v_k$, which
+# gives the norms, and
 # $\mathrm{Tr}(e v^\top e v^\top)/\|e v^\top\|^2 = (e^\top v)^2/(\|e\|^2\|v\|^2)$.
 # ```
 # ````
 #
-# Columns are therefore the more uneven side exactly if the coordinates of $v$ are more uneven in size than the coordinates of $e$. In a
-# model of one layer, this part is the whole update. In the lower layers of a deeper model, [visible positions are queries
-# too](implicit_gradient_details.py#the-loss-of-one-token).
+# The column norms are therefore more uneven than the row norms exactly if the sizes of the coordinates of $v$ are more uneven than the
+# sizes of the coordinates of $e$. In a model with one layer, this part is the whole update. In the lower layers of a deeper model,
+# [visible positions also act as queries](implicit_gradient_details.py#the-loss-of-one-token).
 
 
 # %%
@@ -1119,7 +1154,7 @@ def first_layer(x: Float[Tensor, "n d"], masked: Bool[Tensor, " n"], mask: Float
 @claim(
     "S1.15",
     "(the mask's embedding)",
-    "in a first layer without positions, the update of masked queries has rank 1",
+    "in a first layer without position embeddings, the update from masked queries has rank 1",
     Verdict.HOLDS,
     ours=True,
 )
@@ -1129,10 +1164,10 @@ def masked_positions_hold_the_mask(d=16, n_tokens=12, seed=0):
     x, beta = first_layer(x, masked, mask), beta * masked[:, None]
     update, arriving = gradient_sum(beta, x), beta.sum(0) @ x
     singular = torch.linalg.svdvals(update)
-    yield exact("second singular value of the update, relative", singular[1] / singular[0])
-    words = r"$s$ against the squared cosine of the mask's embedding with $\sum_{ij} \beta_{ij} x_j$"
+    yield exact("second singular value of the update divided by the first", singular[1] / singular[0])
+    words = r"$s$ compared with the squared cosine between the mask's embedding and $\sum_{ij} \beta_{ij} x_j$"
     yield exact(words, symmetry_score(update), cosine(mask, arriving) ** 2)
-    words = "relative error of the row norms against the sizes of the mask's coordinates"
+    words = "relative error of the row norms predicted from the coordinates of the mask's embedding"
     yield exact(words, relative_error(update.norm(dim=1), mask.abs() * arriving.norm()))
 
 

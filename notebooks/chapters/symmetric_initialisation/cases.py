@@ -15,7 +15,7 @@ from attngeo.experiments.training.config import DEFAULTS
 def loss_case(setting: Setting, arm: str, against: str = BASELINE) -> Case:
     """Final held-out loss of one start minus that of another, which is negative if the paper is right."""
     difference = setting.minus(arm, against)
-    what = f"loss of {arm} minus loss of {against}"
+    what = f"final loss with {arm} minus final loss with {against} initialisation"
     words = f"{setting.label}: {what} ({len(difference)} seeds)"
     if setting.plan:
         words = f"{setting.short.removeprefix('encoder, ')} ({len(difference)} seeds): {setting.said}"
@@ -40,14 +40,12 @@ def ends(case: Case, lies: str) -> Comparisons:
 
 
 def one_by_one(cases: Sequence[Case], *beside: Case) -> str:
-    """What every case says, those ``beside`` included, for runs whose settings were chosen while they were made."""
-    told = [
-        f"{case.what} ({case.label}): {with_interval(case.estimate, case.form)}, {case.said or case.outcome}"
-        for case in (*cases, *beside)
-    ]
+    """How to read the cases, for runs whose settings were chosen while they were made, and the differences ``beside``."""
+    told = [f"{case.what} ({case.label}): {with_interval(case.estimate, case.form)}" for case in beside]
+    further = f" We also measured the following differences: {'; '.join(told)}." if told else ""
     share = max(setting.config["steps"] for setting in encoders()) / DEFAULTS["steps"]
     return (
-        f"{too_small(cases, PAPERS)} The differences one by one: {'; '.join(told)}. These models were trained for at most"
-        f" {100 * share:.1f} % of the paper's steps, and all losses are held-out losses. The intervals are 95 % confidence"
-        " intervals over seeds. They are a little too narrow, because not all settings and seeds were fixed in advance."
+        f"{too_small(cases, PAPERS)} These models were trained for at most {100 * share:.1f} % of the training steps in the paper."
+        f"{further} All losses are held-out losses. The intervals are 95 % confidence intervals over seeds, and they are"
+        " slightly too narrow, because not all settings and seeds were fixed in advance."
     )

@@ -24,7 +24,7 @@ from attngeo.plot.style import (
 )
 from attngeo.experiments.runs.arms import LOSS, Arm, Contrast
 from attngeo.experiments.runs.estimates import NEVER
-from attngeo.experiments.runs.numbers_in_words import as_nats, as_percent
+from attngeo.experiments.runs.numbers_in_words import as_nats, as_percent, joined_by_and
 
 # black for the baseline; apart from colour, dashes tell the arms apart
 COLOURS = dict(zip(STARTS, ("#000000", *PALETTE[:6], PALETTE[4], PALETTE[3], NEUTRAL), strict=True))
@@ -119,15 +119,17 @@ def made_of(encoders: Iterable[Setting]) -> CaptionedFigure:
     ]
     told = "; ".join(f"{row.label} {as_nats(row.contrast.difference().value)}" for row in rows)
     caption = (
-        "Which part of the released start lowers the loss: equal queries and keys, or the new scale, biases and values."
-        " Final held-out loss of encoders minus that with the random start: mean, 95 % confidence interval, and each seed as"
-        " a thin stroke. Circles are filled if the interval excludes 0, and arrows mark intervals that extend beyond"
+        "Effect of equal queries and keys, of the new scale, biases and values, and of all these changes together on the loss"
+        " of encoders. The horizontal axis shows the final held-out loss minus the final held-out loss with random"
+        " initialisation. Circles show means over seeds, horizontal lines show 95 % confidence intervals, and thin strokes show"
+        " single seeds. A circle is filled if the interval excludes 0, and an arrow marks an interval that extends beyond"
         f" ±{CLIP} nats."
     )
     alt = (
-        f"Dot plot with confidence intervals, one row for each text and part of the start. Differences in nats: {told}."
+        "Dot plot with confidence intervals, with one row for each text and part of the initialisation. Differences in nats:"
+        f" {told}."
     )
-    figure = forest(rows, "loss, this start minus random (nats)")
+    figure = forest(rows, "final loss, this initialisation minus random (nats)")
     return CaptionedFigure(figure, "fig-gain-parts", caption, alt)
 
 
@@ -137,18 +139,24 @@ def loss_curves(panels: Mapping[str, Mapping[str, Arm]]) -> CaptionedFigure:
     lines = math.ceil(len(panels) / 2)
     figure, grid = new_figure(8.2, 2.5 * lines + 0.6, lines, 2, squeeze=False)
     lowest = Counter(min(arms, key=lambda arm, of=arms: of[arm].mean(LOSS)) for arms in panels.values())
-    style = {"x": "step", "y": "held-out loss (nats)", "hue": "start", "style": "start", "errorbar": ("pi", 100)}
+    style = {
+        "x": "step",
+        "y": "held-out loss (nats)",
+        "hue": "initialisation",
+        "style": "initialisation",
+        "errorbar": ("pi", 100),
+    }
     for panel, (title, arms) in zip(grid.flat, panels.items(), strict=True):
-        curves = pd.concat({start: arm.curves(LOSS).stack() for start, arm in arms.items()}, names=["start"])
-        curves = curves.rename_axis(["start", "step", "seed"]).rename(style["y"]).reset_index()
-        means = curves.groupby(["start", "step"])[style["y"]].mean().unstack("start")
+        curves = pd.concat({start: arm.curves(LOSS).stack() for start, arm in arms.items()}, names=["initialisation"])
+        curves = curves.rename_axis(["initialisation", "step", "seed"]).rename(style["y"]).reset_index()
+        means = curves.groupby(["initialisation", "step"])[style["y"]].mean().unstack("initialisation")
         sns.lineplot(curves, palette=COLOURS, ax=panel, **style)
         panel.set(title=title, ylim=(means.min().min() - 0.05, means.iloc[len(means) // 12].max() + 0.05))
     told = ", ".join(f"{arm} in {count}" for arm, count in lowest.most_common())
-    caption = """Held-out loss with each start: mean over seeds, with shaded bands from the lowest to the highest seed. The
-    first steps, which are alike for all starts, are cut off."""
-    alt = f"""Line plots of the held-out loss over training steps, one panel for each setting and one line for each start.
-    The start with the lowest loss at the end: {told} of {len(panels)} panels."""
+    caption = """Held-out loss with each initialisation. Lines show the mean over seeds, and shaded bands extend from the lowest
+    to the highest seed. The first few steps, which are similar for all initialisations, are cut off."""
+    alt = f"""Line plots of the held-out loss over training steps, with one panel for each setting and one line for each
+    initialisation. The initialisation with the lowest final loss is {told} of {len(panels)} panels."""
     return CaptionedFigure(figure, "fig-init-shape", caption, alt)
 
 
@@ -167,16 +175,17 @@ def figure_s5(setting: Setting) -> CaptionedFigure:
         sns.lineplot(**over_steps, errorbar=None, hue="layer", palette=SEQUENTIAL, legend=panel is layers[0], ax=panel)
         panel.set(title=f"{start}: s by layer", xlabel="step", ylabel="", ylim=(-0.3, 1.05))
         ends = rows.groupby("step")["symmetry"].median().iloc[[0, -1]]
-        medians.append(f"{start}: median s from {ends.iloc[0]:.2f} to {ends.iloc[1]:.2f}")
+        medians.append(f"from {ends.iloc[0]:.2f} to {ends.iloc[1]:.2f} ({start})")
     loss.set(title="held-out loss (nats)", xlabel="step")
     median.set(title="median symmetry s", xlabel="step", ylabel="", ylim=(-0.3, 1.05))
     legend.axis("off")
     legend.legend(*loss.get_legend_handles_labels(), loc="upper left", title=setting.label)
     layers[0].legend(loc="upper right", ncols=2, fontsize=8, title="layer")
-    told = "; ".join(medians)
-    caption = f"""Figure S5 of the paper, with our models ({setting.label}). Top: held-out loss, and median symmetry score over
-    layers and seeds with quartiles. Bottom: the symmetry score of each layer, for each start. {told}."""
-    alt = f"Line plots over training steps: the loss and the symmetry with each start, and the symmetry of each layer. {told}."
+    told = f"During training, the median symmetry score changes {joined_by_and(medians)}."
+    caption = f"""Figure S5 of the paper, repeated with our models ({setting.label}). The upper panels show the held-out loss and
+    the median symmetry score over layers and seeds, with quartiles. The lower panels show the symmetry score of each layer for
+    each initialisation. {told}"""
+    alt = f"Line plots of the loss, the symmetry and the symmetry of each layer over training steps. {told}"
     return CaptionedFigure(figure, "fig-init-symmetry", caption, alt)
 
 

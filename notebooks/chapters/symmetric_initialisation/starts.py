@@ -51,7 +51,7 @@ PAIRS = tuple(
             "equal queries and keys at the released scale, with the usual biases and values",
         ),
         ("symmetric", "symmetric-indefinite", "the positive diagonal alone"),
-        ("symmetric-indefinite", "skew", "symmetry against skew-symmetry"),
+        ("symmetric-indefinite", "skew", "symmetry compared with skew-symmetry"),
     )
 )
 AGAINST_RANDOM = tuple(p for p in PAIRS if p.against == BASELINE)

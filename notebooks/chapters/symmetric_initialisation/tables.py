@@ -33,7 +33,7 @@ def speed_ups_table(compared: Iterable[Setting], window: int = WINDOW) -> pd.Dat
             pair.arm: f"{with_interval(speed_up_of(contrast, window), as_percent)}; {len(contrast)} seeds"
             for pair, contrast in setting.contrasts(AGAINST_RANDOM).items()
         }
-    return pd.DataFrame(columns).fillna("–").rename_axis("start")
+    return pd.DataFrame(columns).fillna("–").rename_axis("initialisation")
 
 
 def rates_table(family: Sequence[Setting]) -> pd.DataFrame:
@@ -42,7 +42,7 @@ def rates_table(family: Sequence[Setting]) -> pd.DataFrame:
     for start in (s for s in STARTS if any(s in setting.arms for setting in family)):
         tried = {as_rate(s.config["lr"]): s.arms[start] for s in family if start in s.arms}
         losses = "; ".join(f"{rate}: {arm.mean(LOSS):.3f} ({len(arm)})" for rate, arm in tried.items())
-        rows.append({"setting": family[0].short, "start": start, "loss by rate": losses})
+        rows.append({"setting": family[0].short, "initialisation": start, "loss by rate": losses})
     return pd.DataFrame(rows)
 
 
@@ -58,7 +58,7 @@ def planned_rows(plans: Iterable[Setting]) -> Iterator[dict]:
                 "seeds": len(contrast),
                 "difference of final losses (nats)": with_interval(contrast.difference(), as_nats),
                 "steps saved": with_interval(speed_up_of(contrast), as_percent),
-                "by the plan": setting.outcome.value if primary else "",
+                "by the plan": setting.said if primary else "",
                 "p": f"{setting.p:.3f}" if primary else "",
                 f"seeds for ±{BAND}": seeds_needed(contrast.differences().std(), BAND),
                 "what it isolates": ISOLATES.get((pair.arm, pair.against), pair.isolates),

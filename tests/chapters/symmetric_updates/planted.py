@@ -24,7 +24,7 @@ PLANTED = [
     ("symmetry_of_a_pair", "pair_score", lambda rho, c: rho),
     ("symmetry_of_a_pair", "pair_score", lambda right, rho, c: 1.0 if c > 0.99 else right(rho, c)),
     ("first_direction", "grown", lambda right, factors, g, time: right(factors, (g + g.T) / 2, time), "$s$ after"),
-    ("first_direction", "rested", lambda right, target, decay, *at: right(target, 3 * decay, *at), "at rest"),
+    ("first_direction", "rested", lambda right, target, decay, *at: right(target, 3 * decay, *at), "at a fixed point"),
     (FROZEN, "frozen_score", lambda right, start, now: (1 + right(start, now)) / 2),
     (LAW, "context_matrix", lambda objective, n: context_matrix("bidirectional", n), "autoregressive"),
     (LAW, "context_matrix", lambda objective, n: context_matrix("autoregressive", n), "bidirectional"),
