@@ -7,7 +7,7 @@ from statistics import median
 
 from attngeo.bilinear.null_laws import LEVEL, laws_of_shape
 from attngeo.bilinear.rows import DIMENSION, SPLIT
-from attngeo.bilinear.scores import SUM, Convention
+from attngeo.bilinear.scores import SUM
 
 Row = dict  # of `attngeo.bilinear.rows.form_rows`
 SHOWN = ("symmetry", "directionality")
@@ -71,7 +71,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
                 n.append(f"{sum(outside(r, RANK) for r in several)} of {len(several)} {kind} by rank")
             words = " and ".join([", ".join(n[:-1]), n[-1]])
             counts.append(f"A star marks a score outside the central 95 % of random weights: {words}.")
-    return lines + counts + _by_the_released_formula(of["layers"]) + _about_heads(of["layers"])
+    return lines + counts + _about_heads(of["layers"])
 
 
 def _about_heads(layers: Sequence[Row]) -> list[str]:
@@ -81,20 +81,6 @@ def _about_heads(layers: Sequence[Row]) -> list[str]:
         return []
     sds = (median(row[f"coherence_{part}_null_sd"] for row in rows) for part in ("symmetric", "skew"))
     return [HOW_TO_READ[0].format(*sds), HOW_TO_READ[1]]
-
-
-def _by_the_released_formula(layers: Sequence[Row]) -> list[str]:
-    """A sentence for models in which the formula of the authors' code puts another number of layers outside."""
-    rows = [row for row in layers if row["convention"] == Convention.DEFINITION]
-    laws = [laws_of_shape(row["d_model"], row["rank"], row["gamma"], Convention.RELEASED) for row in rows]
-    pairs = zip(laws, rows, strict=True)
-    theirs = sum(law["directionality"].p(row["directionality_released"]) < LEVEL for law, row in pairs)
-    if theirs == sum(outside(row, "directionality") for row in rows):
-        return []
-    return [
-        f"By the formula of the authors' code, {theirs} of {len(rows)} layers are outside by directionality. Use"
-        " that count only to compare with results of that code."
-    ]
 
 
 def is_dead(row: Row) -> bool:

@@ -26,34 +26,22 @@ SUFFIXES = {
     "html": (".html", ".htm"),
 }
 PICTURES = (".svg", ".png", ".pdf")
-# A data frame of pandas writes files of these kinds, by these methods.
-JSON_LINES = "to_json({!r}, orient='records', lines=True)"
-WRITTEN_BY_PANDAS = {
-    ".jsonl": JSON_LINES,
-    ".ndjson": JSON_LINES,
-    ".md": "to_markdown({!r})",
-    ".parquet": "to_parquet({!r})",
-}
 MARKS = ("config.json", "adapter_config.json", "run.json")  # of folders in which nothing is replaced
 
 
 def format_of(asked: str | None, output: Path | None) -> str:
     """The format that ``--format`` and the suffix of the output agree on."""
     suffix = output.suffix.lower() if output else ""
-    if suffix in WRITTEN_BY_PANDAS:
-        table = output.with_suffix(".csv")
-        method = WRITTEN_BY_PANDAS[suffix].format(output.name)
-        raise ParameterError(
-            f"attngeo does not write {suffix} files such as {output}, but a data frame does: write {table} instead,"
-            f" and convert it in Python by pandas.read_csv({table.name!r}).{method}."
-        )
     told = next((name for name, suffixes in SUFFIXES.items() if suffix in suffixes), None if output else "table")
     form = asked or told
     if form is None or (suffix and told != form):
         known = SUFFIXES[asked] if asked else [suffix for suffixes in SUFFIXES.values() for suffix in suffixes]
         what = f"the format {asked}" if asked else "a known format"
         figure = ", and draw a figure by --plot" if suffix in PICTURES else ""
-        raise ParameterError(f"{output} does not end as a file of {what}; end it in {', '.join(known)}{figure}.")
+        raise ParameterError(
+            f"{output} does not end as a file of {what}; end it in {', '.join(known)}{figure}. For other formats,"
+            " convert a CSV file in Python (pandas.read_csv)."
+        )
     require_place(output)
     if form == "html" and output is None:
         raise ParameterError("html needs a file: add -o FILE.html.")
