@@ -7,7 +7,7 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from attngeo.experiments.runs.numbers_in_words import number
-from livingpaper.sizes import recorded_parameters
+from chapters.pretrained_survey.parameters import recorded_parameters
 
 EQUAL = 2  # two models are of equal size if one has at most so many times the parameters of the other
 PARTS = {"bidirectional": "encoder", "causal": "decoder"}
@@ -40,7 +40,7 @@ def halves_by_size(results: pd.DataFrame) -> pd.DataFrame:
 def read_by_size(stacks: pd.DataFrame) -> pd.DataFrame:
     """The same of the models of text whose weights were read; the halves of a model have the parameters of the whole.
 
-    Models without a known number of parameters are left out (`livingpaper.sizes`).
+    Models without a known number of parameters are left out (`chapters.pretrained_survey.parameters`).
     """
     text = stacks[(stacks["modality"] == "text") & stacks["attention"].isin(PARTS)]
     known = text.assign(

@@ -8,6 +8,7 @@ from attngeo.experiments.runs.numbers_in_words import as_percent, joined_by_and,
 from attngeo.experiments.survey.families import compared, of_families
 from chapters.pretrained_survey.choices import ALL, TEXT_ALONE, WITHOUT_FEW_BITS, choices
 from chapters.pretrained_survey.measures import families_of_modality, halves, of_modality
+from chapters.pretrained_survey.parameters import recorded_parameters
 from chapters.pretrained_survey.sizes import (
     CLASSES,
     EQUAL,
@@ -16,7 +17,6 @@ from chapters.pretrained_survey.sizes import (
     rank_correlation,
     with_learned_positions,
 )
-from livingpaper.sizes import recorded_parameters
 
 FALLS = -0.5  # a rank correlation of s with size below which we say that s falls with size
 ONE_LAYER = {"TinyStories-1Layer-21M": "which has a single layer"}

@@ -4,8 +4,13 @@ import json
 
 import pandas as pd
 import pytest
+from chapters.pretrained_survey.parameters import (
+    SizeError,
+    counted_from_config,
+    recorded_parameters,
+    released_parameters,
+)
 from chapters.pretrained_survey.sizes import of_equal_size, rank_correlation
-from livingpaper.sizes import SizeError, counted_from_config, recorded_parameters, released_parameters
 
 BERT_BASE = {"model_type": "bert", "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12}
 BERT_BASE |= {"num_attention_heads": 12, "vocab_size": 30522, "max_position_embeddings": 512, "type_vocab_size": 2}

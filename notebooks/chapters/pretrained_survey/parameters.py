@@ -1,6 +1,6 @@
 """How many parameters the recorded models of text have, and where each number is from.
 
-    python -m livingpaper.sizes    # writes data/survey/parameters.csv; needs ATTNGEO_WEIGHTS
+    python -m chapters.pretrained_survey.parameters    # writes data/survey/parameters.csv; needs ATTNGEO_WEIGHTS
 
 A number is that of the authors' released file (``data/published/released_medians.csv``) where this file has the model,
 or the model that it was fine-tuned from without a change of shape. Otherwise it is counted: the model is built from its
