@@ -21,7 +21,7 @@ def weights(tmp_path_factory):
     folder = tmp_path_factory.mktemp("weights")
     torch.manual_seed(0)
     for i in range(6):
-        BertModel(BertConfig(num_hidden_layers=40, **TINY)).save_pretrained(folder / f"m{i}")
+        BertModel(BertConfig(num_hidden_layers=3, **TINY)).save_pretrained(folder / f"m{i}")
     return folder
 
 
@@ -115,7 +115,7 @@ def test_workers_give_the_same_records_as_one_process(weights, tmp_path, attngeo
     assert (tmp_path / "here/m0/layers.csv").read_text().count("\n") == 1 + len(open_checkpoint(weights / "m0"))
     record = json.loads((tmp_path / "here/m0/record.json").read_text())
     opened = open_checkpoint(weights / "m0")
-    assert record["bytes_read"] == 40 * 2 * 16 * 16 * 4
+    assert record["bytes_read"] == 3 * 2 * 16 * 16 * 4
     assert (record["left_out"], record["remarks"]) == (opened.left_out, opened.remarks)
 
 

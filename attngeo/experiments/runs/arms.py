@@ -1,4 +1,4 @@
-"""Recorded runs compared: an arm is runs that differ in their seed only, a contrast is two arms, seed by seed.
+"""Comparisons of recorded runs. An arm is a set of runs that differ only in their seed; a contrast compares two arms.
 
 A *measure* is a number per run: a function of a `Run`, or a name for which `Run.last` is taken (``"held_out_loss"``,
 ``"symmetry"``).
@@ -28,59 +28,59 @@ Measure = str | Callable[[Run], float]
 
 @dataclass(frozen=True, eq=False)
 class Arm:
-    """Runs equal in all but their seed, one per seed and in its order."""
+    """Runs that differ only in their seed, one run per seed, ordered by seed."""
 
     runs: tuple[Run, ...]
-    label: str = ""  # what tells it from the arms that it was found with, such as "Wikipedia, characters"
+    label: str = ""  # what distinguishes it from the arms beside it, such as "Wikipedia, characters"
 
     @property
     def config(self) -> dict:
-        """The configuration; ``seed`` is that of one run."""
+        """The configuration. Its ``seed`` is that of the first run."""
         return self.runs[0].config
 
     @cached_property
     def seeds(self) -> tuple[int, ...]:
-        """In their order."""
+        """The seeds, in increasing order."""
         return tuple(run.config["seed"] for run in self.runs)
 
     def __len__(self) -> int:
-        """How many seeds it has."""
+        """The number of seeds."""
         return len(self.runs)
 
     def of(self, seeds: Iterable[int]) -> "Arm":
-        """The same with some of its seeds."""
+        """The arm with only these seeds."""
         kept = set(seeds)
         return replace(self, runs=tuple(run for run in self.runs if run.config["seed"] in kept))
 
     def curves(self, name: str) -> pd.DataFrame:
-        """`Run.curve` of every run on the steps that all of them recorded: steps by seeds."""
+        """`Run.curve` of every run, at the steps that all runs recorded: a row per step, a column per seed."""
         return pd.DataFrame({run.config["seed"]: run.curve(name) for run in self.runs}).dropna()
 
     def values(self, measure: Measure) -> pd.Series:
-        """A measure by seed."""
+        """The value of a measure for each seed."""
         of_run = (lambda run: run.last(measure)) if isinstance(measure, str) else measure
         return pd.Series([of_run(run) for run in self.runs], index=self.seeds, dtype=float)
 
     def mean(self, measure: Measure) -> float:
-        """Of a measure, over the seeds."""
+        """The mean of a measure over the seeds."""
         return float(self.values(measure).mean())
 
     def estimate(self, measure: Measure) -> Estimate:
-        """Mean of a measure over the seeds, with an interval from three seeds on."""
+        """The mean of a measure over the seeds, with a confidence interval if there are at least three seeds."""
         return estimates.over_seeds(self.values(measure))
 
 
 @dataclass(frozen=True, eq=False)
 class Contrast:
-    """Two arms on the seeds that both have.
+    """Two arms, restricted to the seeds that both have.
 
     Raises:
-        RunError: they have none in common.
+        RunError: the arms have no seed in common.
     """
 
     first: Arm
     second: Arm
-    label: str = ""  # of what both have in common
+    label: str = ""  # what both arms have in common
 
     def __post_init__(self) -> None:
         seeds = set(self.first.seeds) & set(self.second.seeds)
@@ -93,23 +93,23 @@ class Contrast:
             object.__setattr__(self, side, getattr(self, side).of(seeds))
 
     def __len__(self) -> int:
-        """How many seeds both have."""
+        """The number of seeds that both arms have."""
         return len(self.first)
 
     def differences(self, measure: Measure = LOSS) -> pd.Series:
-        """First minus second in a measure, by seed."""
+        """A measure of the first arm minus that of the second, for each seed."""
         return self.first.values(measure) - self.second.values(measure)
 
     def difference(self, measure: Measure = LOSS) -> Estimate:
-        """First minus second in a measure: mean over seeds, with an interval from three seeds on."""
+        """The mean of `differences` over the seeds, with a confidence interval if there are at least three seeds."""
         return estimates.over_seeds(self.differences(measure))
 
     def outcome(self, measure: Measure = LOSS) -> str:
-        """What the interval of the difference says; see `attngeo.experiments.runs.estimates.outcome`."""
+        """The outcome of the `difference` by its interval; see `attngeo.experiments.runs.estimates.outcome`."""
         return estimates.outcome(self.difference(measure))
 
     def curves(self, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Steps that both recorded, and the curves of each side, (seeds, steps)."""
+        """The steps that both arms recorded, and the curves of each arm, (seeds, steps)."""
         a, b = self.first.curves(name), self.second.curves(name)
         steps = a.index.intersection(b.index)
         if steps.empty:
@@ -121,7 +121,7 @@ class Contrast:
 
 
 def matched(runs: Iterable[Run], differ: Sequence[str]) -> list[list[Run]]:
-    """Groups of runs that are equal in text and in every setting but the named ones, the largest group first."""
+    """Groups of runs with the same text and the same settings apart from the named ones, the largest group first."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
         config = {k: v for k, v in run.config.items() if k not in differ}
@@ -130,7 +130,7 @@ def matched(runs: Iterable[Run], differ: Sequence[str]) -> list[list[Run]]:
 
 
 def arms(runs: Iterable[Run]) -> list[Arm]:
-    """Runs equal in all but their seed, one per seed, labelled by what tells the arms apart; the largest arm first."""
+    """Runs grouped into arms, labelled by what distinguishes the arms; the largest arm comes first."""
     found: list[tuple[Run, ...]] = []
     for group in matched(runs, differ=("seed", *RECORDING)):
         by_seed = {run.config["seed"]: run for run in group}
@@ -140,7 +140,7 @@ def arms(runs: Iterable[Run]) -> list[Arm]:
 
 
 def whole_arms(plan: Experiment, runs: Iterable[Run] | None = None) -> dict[str, Arm]:
-    """Arms of a plan of which every planned seed is recorded, by name; of the runs in its folder, unless given.
+    """The arms of a plan for which every planned seed is recorded, by name. ``runs`` defaults to those in its folder.
 
     Raises:
         RunError: a run was made with another setting than its plan has.
@@ -164,10 +164,18 @@ def _require_settings(planned: PlannedRun, run: Run) -> None:
 def contrasts(
     runs: Iterable[Run], setting: str, first: str, second: str, free: tuple[str, ...] = (), once: bool = False
 ) -> list[Contrast]:
-    """Arms that differ in one setting: each first arm beside the second with most seeds in common, then of its length.
+    """Contrasts of arms that differ in one setting.
 
-    In the settings ``free`` they may differ too. ``once`` puts no second arm into two contrasts, where two would count
-    its noise twice.
+    Each first arm is compared with the second arm that has most seeds in common with it and, among these, the most
+    similar number of steps.
+
+    Args:
+        runs: the runs to group into arms.
+        setting: the setting in which the arms differ.
+        first: its value in the first arm of each contrast.
+        second: its value in the second arm.
+        free: settings in which the arms may differ as well.
+        once: use no second arm in two contrasts, because its noise would be counted twice.
     """
     found: list[Contrast] = []
     for group in matched(runs, differ=(setting, "seed", *free, *RECORDING)):
@@ -199,7 +207,7 @@ def text(run: Run) -> str:
 
 
 def distinct_labels(runs: Sequence[Run]) -> list[str]:
-    """A run's text, and of its configuration what distinguishes runs on the same text."""
+    """For each run its text, and the settings that distinguish it from the other runs on the same text."""
     labels = []
     for run in runs:
         same_text = [_details(other) for other in runs if text(other) == text(run)]
@@ -212,7 +220,7 @@ def distinct_labels(runs: Sequence[Run]) -> list[str]:
 
 
 def _details(run: Run) -> dict[str, str]:
-    """Settings in words."""
+    """The settings that labels may name, in words."""
     config = run.config
     return {
         "layers": f"{config['layers']} layers",

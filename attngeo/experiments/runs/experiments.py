@@ -1,14 +1,14 @@
-"""Experiments on disk: what is to be run and why, said in a file before it is run, and how much of it is there.
+"""Experiments on disk: a plan, written before the runs, that states what to run and why, and the runs made so far.
 
 <experiment>/experiment.yml    question, status, date, settings; arms and seeds, or runs; what else the plan says
              ARM-SEED/         a run that is being made (`attngeo.experiments.runs.record`)
              runs.json         the finished runs, with history.parquet, scores.parquet and images.npz
 
     status: confirmatory       # or exploratory, illustration
-    settings: {steps: 1500}    # of every run; keys of attngeo.experiments.training.config
-    arms: [random, warm: {init: random, warmup: 400}]    # a start, or a name with settings of its own
-    seeds: [0, 1, 2]           # of every arm; or by arm; or those of the primary contrast and of the other arms
-    runs: {encoder: {objective: mlm, seed: 0}}           # in place of arms and seeds
+    settings: {steps: 1500}    # for every run; keys of attngeo.experiments.training.config
+    arms: [random, warm: {init: random, warmup: 400}]    # an initialisation, or a name with settings
+    seeds: [0, 1, 2]           # for every arm; or by arm; or for the primary contrast and for the other arms
+    runs: {encoder: {objective: mlm, seed: 0}}           # instead of arms and seeds
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -35,15 +35,15 @@ class ExperimentError(AttngeoError):
 
 
 class Status(str, Enum):
-    """What an experiment may decide."""
+    """What an experiment can be used for."""
 
-    CONFIRMATORY = "confirmatory"  # planned before its first run, and judged by the plan
-    EXPLORATORY = "exploratory"  # settings or seeds were chosen after looks
-    ILLUSTRATION = "illustration"  # single runs that are shown; nothing is compared
+    CONFIRMATORY = "confirmatory"  # planned before the first run, and judged by its plan
+    EXPLORATORY = "exploratory"  # we chose settings or seeds after we had seen results
+    ILLUSTRATION = "illustration"  # single runs that pages show; nothing is compared
 
 
 class State(str, Enum):
-    """How far a planned run is."""
+    """The state of a planned run."""
 
     RECORDED = "recorded"
     CUT_OFF = "cut off"
@@ -60,7 +60,7 @@ class PlannedRun:
     """One run of an experiment."""
 
     folder: Path  # where it is recorded: ARM-SEED
-    settings: Mapping[str, Any]  # all that the plan says, keys of attngeo.experiments.training.config
+    settings: Mapping[str, Any]  # from the plan; keys of attngeo.experiments.training.config
 
     @property
     def name(self) -> str:
@@ -69,15 +69,15 @@ class PlannedRun:
 
     @property
     def arm(self) -> str:
-        """The name without the seed."""
+        """The name of the run without its seed."""
         return self.name.rpartition("-")[0]
 
     @property
     def state(self) -> State:
-        """How far it is.
+        """Whether the run is recorded, cut off or missing.
 
         Raises:
-            RunError: its record is damaged.
+            RunError: the record is damaged.
         """
         if not is_recorded(self.folder):
             return State.MISSING
@@ -99,7 +99,7 @@ class PlannedContrast:
 
 
 class _Plan(msgspec.Struct):
-    """What of experiment.yml is carried out; the rest is for readers."""
+    """The entries of experiment.yml that are carried out. The others are for readers."""
 
     question: str
     status: Status
@@ -129,7 +129,7 @@ class Experiment:
         return self.folder.name
 
     def states(self) -> list[State]:
-        """`PlannedRun.state` of each run, in their order."""
+        """`PlannedRun.state` of each run, in the order of the plan."""
         return [run.state for run in self.runs]
 
 
@@ -191,9 +191,10 @@ def recorded_runs(
     keep: Callable[[dict[str, Any]], bool] = lambda config: True,
     statuses: Iterable[Status] = (Status.EXPLORATORY,),
 ) -> list[Run]:
-    """All finished runs of the experiments below a folder, by experiment and name, of configurations to ``keep``.
+    """All finished runs of the experiments in a folder whose configuration ``keep`` accepts, by experiment and name.
 
-    Confirmatory runs are judged each by its own plan, and are not among them unless asked for by their status.
+    Confirmatory experiments are judged by their own plans, so their runs are included only if ``statuses`` asks for
+    them.
 
     Raises:
         ExperimentError: a plan cannot be understood.
@@ -204,7 +205,7 @@ def recorded_runs(
 
 
 def _arms_by_seed(plan: _Plan) -> list[tuple[str, Settings]]:
-    """The primary contrast seed by seed, then the other arms one after the other; without a contrast, seed by seed."""
+    """The runs in their order: the primary contrast seed by seed, then the other arms; without a contrast, by seed."""
     arms: dict[str, Settings] = {}
     for arm in plan.arms:
         arms |= {arm: {"init": arm}} if isinstance(arm, str) else arm
@@ -233,7 +234,7 @@ def _arms_by_seed(plan: _Plan) -> list[tuple[str, Settings]]:
 
 
 def with_table(text: str, experiments: Iterable[Experiment]) -> str:
-    """A page with its table of experiments made anew; what is recorded changes by the hour and stays out of it."""
+    """A page with its table of experiments renewed. The table does not say which runs are recorded yet."""
     rows = ["| experiment | status | runs asked for | what is asked | arms and seeds |", "|---|---|---|---|---|"]
     for experiment in experiments:
         cells = (f"`{experiment.name}`", experiment.status.value, f"{len(experiment.runs)}", experiment.question)
@@ -243,7 +244,7 @@ def with_table(text: str, experiments: Iterable[Experiment]) -> str:
 
 
 def _arms(experiment: Experiment) -> str:
-    """``random 0 to 4, skew 0 to 2``; names alone where a run is no arm with a seed."""
+    """The arms with their seeds, ``random 0 to 4, skew 0 to 2``, or the names of runs that have no seed."""
     seeds: dict[str, list[int]] = {}
     for run in experiment.runs:
         arm, _, seed = run.name.rpartition("-")

@@ -40,8 +40,8 @@ FINISHED = "finished"
 PLAN = "experiment.yml"  # beside the runs of an experiment
 ABOUT, ALL_ABOUT = "run.json", "runs.json"  # of a run in its own folder; of the runs in the tables of an experiment
 TABLES = ("history", "scores")
-# Settings that came after the first recorded runs, with the value that was in force before: a run recorded without one
-# is read with that value, and so stays equal to runs recorded with it.
+# Settings that were added after the first runs were recorded, with the value that was used before. A run that was
+# recorded without a setting is read with this value, so that it can be compared with runs that were recorded with it.
 IN_FORCE: dict[str, Any] = {
     "picture_every": 0,
     "keep_checkpoints": False,
@@ -58,7 +58,7 @@ IN_FORCE: dict[str, Any] = {
 }
 
 
-# columns of the tables by their types
+# the types of columns that both tables must have
 HISTORY = {"step": "int64"} | dict.fromkeys(("seconds", "loss", "held_out_loss", "learning_rate"), "float64")
 SCORES = dict.fromkeys(("step", "layer", "head"), "int64") | dict.fromkeys(("symmetry", "directionality"), "float64")
 
@@ -68,7 +68,7 @@ class RunError(AttngeoError):
 
 
 class _About(msgspec.Struct):
-    """What of run.json is relied on."""
+    """The entries of run.json that we rely on."""
 
     config: dict[str, Setting]
     status: str
@@ -81,34 +81,34 @@ class _About(msgspec.Struct):
 class Run:
     """A recorded run."""
 
-    name: str  # of its folder, after that of its experiment: matrix_spaced-mlm/random-0
+    name: str  # experiment and run: matrix_spaced-mlm/random-0
     about: dict[str, Any]  # run.json
-    history: pd.DataFrame  # as the module's head has it
+    history: pd.DataFrame  # see the docstring of the module
     scores: pd.DataFrame
-    pictures: dict[tuple[int, int], np.ndarray]  # by layer and step, in units of the saturation level
+    pictures: dict[tuple[int, int], np.ndarray]  # by (layer, step); 1 is the level at which a picture saturates
 
     @property
     def config(self) -> dict[str, Any]:
-        """The configuration, names and values."""
+        """The settings of the run, by name."""
         return self.about["config"]
 
     def layer_scores(self) -> pd.DataFrame:
-        """Rows of the layers' summed forms (Eq. S20), which the paper's figures of training show."""
+        """The rows of layers whose heads are summed (Eq. S20), which the paper's figures of training show."""
         return self.scores[self.scores["head"] == -1]
 
     def by_layer(self, score: str) -> pd.DataFrame:
-        """A score of the layers' summed forms: a row per recorded step, a column per layer, the first layer first."""
+        """A score of the layers, with their heads summed: a row per recorded step, a column per layer."""
         return self.layer_scores().pivot(index="step", columns="layer", values=score)
 
     def curve(self, name: str) -> pd.Series:
-        """Over steps: a loss in nats per predicted token, or a score as the median over layers of the summed forms.
+        """A loss in nats per predicted token, or the median over layers of a score, at each recorded step.
 
         Raises:
             RunError: the run recorded no such number.
         """
         return self._curve(name).copy()
 
-    @cache  # noqa: B019  runs that are read stay anyway, see `read_run`
+    @cache  # noqa: B019  `read_run` keeps runs in memory anyway
     def _curve(self, name: str) -> pd.Series:
         recorded = name in self.history
         curve = self.history.set_index("step")[name].dropna() if recorded else self.by_layer(name).median(axis=1)
@@ -117,11 +117,11 @@ class Run:
         return curve
 
     def first(self, name: str) -> float:
-        """Where `curve` starts: of a score, before the first step."""
+        """The first value of `curve`. For a score, this is the value before the first step."""
         return float(self._curve(name).iloc[0])
 
     def last(self, name: str) -> float:
-        """Where `curve` ends."""
+        """The last value of `curve`."""
         return float(self._curve(name).iloc[-1])
 
 
@@ -151,7 +151,7 @@ def read_run(folder: Path) -> Run:
     return _read(folder, about.stat().st_mtime_ns if about.exists() else 0)  # the file that is written last
 
 
-@cache  # what a page reads several times is read once
+@cache  # pages read the same run several times
 def _read(folder: Path, written: int) -> Run:
     about = read_about(folder)
     try:
@@ -169,7 +169,7 @@ def _read(folder: Path, written: int) -> Run:
 
 
 def read_runs(folder: Path, keep: Callable[[dict[str, Any]], bool] = lambda config: True) -> list[Run]:
-    """All finished runs in a folder, by name, of configurations to ``keep``; none is an empty list.
+    """All finished runs in a folder whose configuration ``keep`` accepts, by name; an empty list if there are none.
 
     Raises:
         RunError: one of them is damaged.
@@ -208,7 +208,7 @@ def _read_merged(file: Path, written: int) -> dict[str, dict[str, Any]]:
 
 @cache
 def _rows_by_run(experiment: Path, table: str, written: int) -> dict[str, pd.DataFrame]:
-    """The rows of a table for each run, without columns that others of its runs have alone."""
+    """The rows of a table for each run, without the columns that only other runs have."""
     rows = pd.read_parquet(experiment / f"{table}.parquet")
     runs = rows.pop("run")
     return {

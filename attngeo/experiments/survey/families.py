@@ -3,7 +3,7 @@
     AUC = Pr[x > y] + Pr[x = y] / 2,    x a model of the first group, y of the second,
 
 the Mann-Whitney statistic per pair: 1 where every x exceeds every y, 1/2 where the groups do not differ. Models of one
-family share authors, data or recipe: as units, families count once.
+family share authors, data or recipe, so we also count each family once.
 """
 
 import math
@@ -34,9 +34,9 @@ class Separation:
     auc: float
     n_first: int
     n_second: int
-    low: float  # if models were independent (Newcombe)
+    low: float  # interval if models are independent (Newcombe)
     high: float
-    family_low: float  # if families are (bootstrap); NaN where either group has fewer than 2
+    family_low: float  # interval if only families are (bootstrap); NaN if a group has fewer than 2 families
     family_high: float
 
 
@@ -129,7 +129,7 @@ def _exchanges(n_pairs: int, places: np.ndarray, n_first: int, most: int) -> Ite
 
 
 def least_told(n_first: int, n_second: int) -> float:
-    """The least AUC of groups of these sizes whose interval (`score_interval`) leaves out 1/2."""
+    """The smallest AUC of groups of these sizes whose interval (`score_interval`) excludes 1/2."""
     if score_interval(1.0, n_first, n_second)[0] <= 0.5:
         return 1.0
     return float(brentq(lambda area: score_interval(area, n_first, n_second)[0] - 0.5, 0.5 + 1e-9, 1))
@@ -151,9 +151,9 @@ def separation(
 
 
 def with_kinds(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows with model and part, and what the registry says of them: KINDS.
+    """Rows that have model and part, with the columns KINDS of the registry added.
 
-    A model that the registry does not know is a family of its own, bidirectional where it is an encoder.
+    A model that the registry does not know is a family of its own, and bidirectional if it is an encoder.
     """
     known = pd.DataFrame(registry()).rename(columns={"name": "model"})[["model", "part", *KINDS]]
     joined = rows.merge(known, how="left", on=["model", "part"], validate="m:1")
@@ -162,7 +162,7 @@ def with_kinds(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def distinct(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows with model and part, without weights that are among them twice: a copy of its base, trained no further."""
+    """Rows that have model and part, without models whose weights are a copy of those of their base."""
     parts = list(zip(rows["model"], rows["part"], strict=True))
     here = set(parts)
     known = {(m.name, m.part): m for m in registry()}
@@ -175,22 +175,22 @@ def distinct(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def of_families(stacks: pd.DataFrame, scores: Sequence[str] = SCORES) -> pd.DataFrame:
-    """A row per family and kind of attention: means over its models of their medians over layers, by `with_kinds`."""
+    """A row per family and type of attention, with the means over its models of their medians over layers."""
     return stacks.groupby(["family", "attention"], sort=False)[list(scores)].mean().reset_index()
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Encoders against decoders, a family counting once in either group."""
+    """Encoders compared with decoders, where a family counts once in either group."""
 
     separation: Separation
     p: float  # of `exchange_test`
     n_exchanges: int
-    least: float  # `least_told` of as many families
+    least: float  # `least_told` for groups of this size
 
     @property
     def side(self) -> int:
-        """1 or -1 where the interval of AUC lies above or below 1/2, 0 where it holds it."""
+        """1 if the interval of the AUC lies above 1/2, -1 if it lies below, and 0 if it contains 1/2."""
         return int(self.separation.low > 0.5) - int(self.separation.high < 0.5)
 
     def __str__(self) -> str:

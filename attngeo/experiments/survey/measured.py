@@ -1,4 +1,4 @@
-"""The survey's records read back: every score of a recorded model, or of its weights where they are at hand."""
+"""Scores of surveyed models: from their records or, where the weights are available, computed again."""
 
 from pathlib import Path
 
@@ -27,9 +27,15 @@ def read_records(folder: Path) -> pd.DataFrame:
 
 
 def measured(models: list[str], gamma: float = GAMMA, folder: Path | None = None) -> pd.DataFrame:
-    """Scores for a page: of the weights themselves where they can be read, else as recorded (no models: all recorded).
+    """Scores for a page, from the weights if they can be read, and otherwise from the record.
 
-    The long score table with ``model`` as the registry names it, and a column ``origin``: "weights" or "record".
+    Args:
+        models: names of the registry, folders or Hub ids; all recorded models if the list is empty.
+        gamma: threshold of directionality.
+        folder: where the records are; data/survey if it is None.
+
+    Returns:
+        The long score table with ``model`` as the registry names it, and a column ``origin``: "weights" or "record".
 
     Raises:
         RecordError: weights are needed, as for another gamma than the recorded one, and cannot be read.
@@ -53,9 +59,9 @@ def measured(models: list[str], gamma: float = GAMMA, folder: Path | None = None
 
 
 def named(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with ``model`` as the registry names it; a model the registry does not know keeps its own name.
+    """The table with ``model`` as the registry names it. A model that the registry does not know keeps its own name.
 
-    Of a model that is there twice, from the Hub and from a folder under ATTNGEO_WEIGHTS, the rows from the Hub stay.
+    If a model is in the table twice, from the Hub and from a folder in ATTNGEO_WEIGHTS, we keep the rows from the Hub.
     """
     on_hub = {m.hub_id: m.name for m in registry() if m.hub_id}
     held = {m.weights_folder: m.name for m in registry() if m.weights_folder}
@@ -66,7 +72,7 @@ def named(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def layer_medians(layers: pd.DataFrame) -> pd.DataFrame:
-    """Median over layers and the distances to the quartiles, as Tables S2 and S3 give them, of sums over heads.
+    """The median over layers and the distances to the quartiles, as in Tables S2 and S3, for sums over heads.
 
     One row per model and part: n_layers and, for each score, ``<score>``, ``<score>_minus`` (median - Q1) and
     ``<score>_plus`` (Q3 - median). Quartiles are interpolated linearly.
@@ -81,7 +87,7 @@ def layer_medians(layers: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_quantised(folder: Path) -> pd.DataFrame:
-    """Scores of every recorded layer whose weights were rounded too: columns as in ``layers.csv``, and scheme.
+    """Scores of recorded layers with rounded weights: the columns of ``layers.csv``, and scheme.
 
     Models are named as in the registry.
 
@@ -95,7 +101,7 @@ def read_quantised(folder: Path) -> pd.DataFrame:
 
 
 def _table(path: Path, *more: str) -> pd.DataFrame:
-    """A table as `attngeo.experiments.survey.record` writes it: a text that is empty is no missing number."""
+    """A table that `attngeo.experiments.survey.record` wrote, in which an empty text is not a missing number."""
     columns = (*more, *COLUMNS)
     kinds = dict.fromkeys(columns, "float64") | dict.fromkeys(WHOLE, "int64") | dict.fromkeys((*more, *TEXT), str)
     try:

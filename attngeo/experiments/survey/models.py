@@ -1,4 +1,4 @@
-"""The models of the survey: what each is, where its weights are, where the paper shows it.
+"""The models of the survey: what they are, where their weights are, and where the paper shows them.
 
 models.csv             each model and part
 released_results.csv   each released result: its model, its printed row, its figure, what is wrong with it
@@ -16,10 +16,10 @@ from pathlib import Path
 from attngeo.errors import CheckpointError, ParameterError
 
 RESULTS = "released_results.csv"
-LACKING = {("S3", "L35"), ("S3", "R35")}  # the last row of either half of Table S2
+LACKING = {("S3", "L35"), ("S3", "R35")}  # Table S3 lacks the last row of either half of Table S2
 
 
-# one part of one model; all text: the columns of models.csv (README.md), rows such as ``S2:L1``, figures
+# a part of a model: the columns of models.csv (see README.md), its printed rows such as ``S2:L1``, and its figures
 ModelPart = namedtuple(
     "ModelPart",
     "name hub_id revision part modality family objective attention model_type positions licence access weights_folder"
@@ -29,7 +29,7 @@ ModelPart = namedtuple(
 
 @lru_cache
 def registry() -> tuple[ModelPart, ...]:
-    """The models of the survey, each part of a model by itself, with the released results about it."""
+    """The models of the survey, one entry per part of a model, with the released results about it."""
     results = list(rows_of(RESULTS))
     parts = []
     for row in rows_of("models.csv"):
@@ -45,7 +45,7 @@ def registry() -> tuple[ModelPart, ...]:
 
 
 def rows_of(file: str) -> Iterator[dict[str, str]]:
-    """Rows of a table of this room, as text by the names of its columns."""
+    """The rows of a table in this folder, as text by column."""
     text = resources.files(__package__).joinpath(file).read_text("utf-8")
     return csv.DictReader(text.splitlines())
 
@@ -77,10 +77,10 @@ def group(label: str) -> list[str]:
 
 
 def local_weights(needed: bool = False) -> dict[str, str]:
-    """Folders with weights under ATTNGEO_WEIGHTS by the registry's name of the model.
+    """The folders in ATTNGEO_WEIGHTS that hold weights, by the name of the model in the registry.
 
     Raises:
-        CheckpointError: they are ``needed``, and there are none.
+        CheckpointError: weights are ``needed``, and there are none.
     """
     weights = os.environ.get("ATTNGEO_WEIGHTS")
     found = {}

@@ -1,4 +1,4 @@
-"""Attention that sees a range of places to the left only, for experiments on what makes W_qk directional."""
+"""Attention to a range of places on the left only, for experiments on what makes W_qk directional."""
 
 import torch
 from torch.utils.hooks import RemovableHandle
@@ -8,7 +8,7 @@ from attngeo.experiments.training.bert import attention_layers
 
 
 def attend_within(model: PreTrainedModel, near: int, far: int | None = None) -> list[RemovableHandle]:
-    """Let place i attend to the places i - far to i - near alone.
+    """Let place i attend only to the places i - far to i - near.
 
     A place that has none of these to its left attends to itself.
 

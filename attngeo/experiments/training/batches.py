@@ -1,4 +1,4 @@
-"""Token ids cut into blocks, and what a model is asked to predict of them for each training objective.
+"""Token ids cut into blocks, and the tokens that a model has to predict for each training objective.
 
 Every block has the same number of labels. So the mean loss of a batch is the mean over its blocks, whatever the number
 of processes or of accumulated batches, and shapes never change.
@@ -31,16 +31,16 @@ class Masking:
 
     @classmethod
     def of(cls, config: TrainingConfig) -> "Masking":
-        """That of a configuration."""
+        """The masking of a configuration."""
         return cls(config.mask_rate, config.hidden_share, config.random_share, config.read_left, config.noise_right)
 
 
 class Blocks:
-    """Blocks of ``length`` consecutive ids, as many as are whole, without padding; document marks fall where they fall.
+    """Blocks of ``length`` consecutive ids, without padding. They may begin and end within documents.
 
-    A block is asked for by its place in an endless sequence: place n belongs to pass ``n // len(blocks)`` over the
-    text, and each pass has its own order. So a step of training knows its data from its number alone, whoever computes
-    it: after a restart, or on any number of processes. Without a seed the order is that of the text.
+    A block is identified by its place in an endless sequence: place n belongs to pass ``n // len(blocks)`` over the
+    text, and each pass has its own order. So the number of a training step determines its data, also after a restart
+    and on any number of processes. Without a seed the order is that of the text.
 
     Raises:
         CorpusError: the text is shorter than one block.
@@ -145,11 +145,11 @@ class Batches:
         masking = self.masking
         noise = 2 * n if masking.noise_right else 0  # further draws, after those of BERT
         draws = np.empty((len(ids), n + 2 * chosen_per_block + noise))  # in [0, 1)
-        for row, place in zip(draws, places, strict=True):  # a counter-based generator: any place is drawn alone
+        for row, place in zip(draws, places, strict=True):  # a counter-based generator can draw for any place alone
             np.random.Generator(np.random.Philox(key=self.seed, counter=[0, 0, int(place), 0])).random(out=row)
         ends = np.cumsum([n, chosen_per_block, chosen_per_block])
         order, fate, spare, of_noise = np.split(draws, ends, axis=1)
-        # the positions of smallest draw, document marks last; a causal model cannot predict the first
+        # choose the positions with the smallest draws, document marks last; a causal model cannot predict the first
         order = np.where((ids == self.vocabulary.start) | (ids == self.vocabulary.end), order + 1, order)
         read_left = 1 if self.objective.causal else masking.read_left
         order[:, :read_left] = 2

@@ -69,23 +69,23 @@ class Decoder(_PredictsPositions, BertLMHeadModel):
 
 
 class PositionsEncoder(Encoder):
-    """The encoder with positions that are not in a table of embeddings."""
+    """The encoder with another positional encoding than a table."""
 
     config_class = PositionsBertConfig
 
 
 class PositionsDecoder(Decoder):
-    """The decoder with such positions."""
+    """The decoder with another positional encoding than a table."""
 
     config_class = PositionsBertConfig
 
 
-# so that transformers opens such models again
+# so that transformers can open these models
 AutoConfig.register(PositionsBertConfig.model_type, PositionsBertConfig)
 AutoModelForMaskedLM.register(PositionsBertConfig, PositionsEncoder)
 AutoModelForCausalLM.register(PositionsBertConfig, PositionsDecoder)
 
-# what save_pretrained writes into config.json: classes that transformers has
+# save_pretrained writes these names into config.json, where they have to be classes of transformers
 Encoder.__name__, Decoder.__name__ = BertForMaskedLM.__name__, BertLMHeadModel.__name__
 
 
@@ -149,14 +149,14 @@ def attention_layers(model: PreTrainedModel) -> list[torch.nn.Module]:
 
 
 def scale_logits(model: PreTrainedModel, factor: float) -> None:
-    """Let every head attend by ``factor`` times its logits; no weight changes, and no score of ``W_qk``."""
+    """Multiply the attention logits of every head by ``factor``. Weights and scores of ``W_qk`` do not change."""
     for layer in attention_layers(model):
         layer.self.scaling *= factor
 
 
 @torch.no_grad()
 def fold_logit_scale(model: PreTrainedModel, factor: float) -> None:
-    """Move the factor of `scale_logits` into the queries: the same function, as a plain BERT computes it."""
+    """Move the factor of `scale_logits` into the queries, so that a plain BERT computes the same function."""
     scale_logits(model, 1 / factor)
     for layer in attention_layers(model):
         layer.self.query.weight.mul_(factor)
@@ -174,7 +174,7 @@ def forms(model: PreTrainedModel) -> list[BilinearForm]:
 
 
 def position_rows(model: PreTrainedModel, n: int) -> Float[Tensor, "n d"] | None:
-    """The first n rows of the table of position embeddings; None if the model knows positions in another way."""
+    """The first n rows of the table of position embeddings; None if the model has another positional encoding."""
     model = getattr(model, "_orig_mod", model)  # of torch.compile
     if isinstance(model.config, PositionsBertConfig):
         return None
@@ -182,7 +182,7 @@ def position_rows(model: PreTrainedModel, n: int) -> Float[Tensor, "n d"] | None
 
 
 def parameter_counts(model: PreTrainedModel) -> dict[str, int]:
-    """Number of weights that are trained: all, and without the embeddings."""
+    """The number of trained weights: all of them, and those outside the embeddings."""
     count = sum(p.numel() for p in model.parameters() if p.requires_grad)
     embeddings = sum(p.numel() for p in model.bert.embeddings.parameters() if p.requires_grad)
     return {"all": count, "without_embeddings": count - embeddings}

@@ -1,6 +1,6 @@
-"""A BERT that knows positions in another way than by its table: by rotations, by a bias for each offset, or not at all.
+"""A BERT with another positional encoding than a table: rotations, a bias for each offset, or none at all.
 
-The table stays in the model, at zero and untrained, so that models of one seed differ in nothing else.
+The table stays in the model, but it is zero and not trained, so that models with the same seed differ in nothing else.
 """
 
 import torch
@@ -17,7 +17,7 @@ BASE = 10_000.0  # of the rotary angles (Su et al. 2021)
 FROZEN_STRENGTH = 5.0  # norm of a frozen table, in units of that of a table as it starts
 
 
-# Made by a call: the shape checks of the tests wrap what stands as a dataclass, and transformers' take any setting.
+# Made by calling type(), because the shape checks of our tests would wrap a class statement as a dataclass.
 PositionsBertConfig = type(
     "PositionsBertConfig",
     (BertConfig,),
@@ -39,7 +39,7 @@ def rotated(x: Float[Tensor, "batch heads length d_head"]) -> Float[Tensor, "bat
     length, width = x.shape[-2:]
     frequencies = BASE ** (-torch.arange(0, width, 2, device=x.device).double() / width)  # (d_head / 2,)
     angles = torch.arange(length, device=x.device)[:, None] * frequencies
-    kept = torch.promote_types(x.dtype, torch.float32)  # half precision would turn by coarse angles
+    kept = torch.promote_types(x.dtype, torch.float32)  # in half precision the angles would be too coarse
     cos, sin = angles.cos().to(kept), angles.sin().to(kept)
     first, second = x.chunk(2, -1)
     return torch.cat((first * cos - second * sin, second * cos + first * sin), -1).to(x.dtype)
@@ -51,14 +51,14 @@ def _rotary_attention(module, query, key, value, attention_mask, **options):
 
 def _biased_attention(module, query, key, value, attention_mask, **options):
     places = torch.arange(key.shape[-2], device=key.device)
-    offsets = places - places[:, None]  # key less query, (length, length)
+    offsets = places - places[:, None]  # key minus query, (length, length)
     bias = module.offset_bias[:, offsets + module.offset_bias.shape[1] // 2]  # (heads, length, length)
     mask = bias if attention_mask is None else attention_mask + bias
     return eager_attention_forward(module, query, key, value, mask, **options)
 
 
 def take_positions(model: PreTrainedModel) -> None:
-    """Let a BERT know positions as its configuration says, in place of its table, which becomes zero."""
+    """Give a BERT the positional encoding of its configuration, and set its table of position embeddings to zero."""
     positions = Positions(model.config.positions)
     nn.init.zeros_(model.bert.embeddings.position_embeddings.weight).requires_grad_(False)
     model.config._attn_implementation = "eager" if positions is Positions.NONE else f"attngeo-{positions.value}"

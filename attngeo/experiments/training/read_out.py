@@ -1,4 +1,4 @@
-"""What a BERT reads out of an attended token, layer by layer, and what its W_qk makes of positions."""
+"""What a BERT reads out of an attended token in each layer, and the bilinear form of W_qk between positions."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from attngeo.experiments.training.bert import attention_layers, forms
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """Blocks with one predicted position each, and the tokens between which read-outs are measured."""
+    """Blocks with one predicted position each, and the tokens between which we measure read-outs."""
 
     input_ids: Int[Tensor, "blocks n"]
     predicted: Int[Tensor, " blocks"]  # a position of each block

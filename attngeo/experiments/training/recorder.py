@@ -25,7 +25,7 @@ from attngeo.experiments.training.batches import Batches
 from attngeo.experiments.training.bert import forms, position_rows
 from attngeo.experiments.training.config import TrainingConfig
 
-FLUSH_SECONDS = 20.0  # the record is written to disk at most this often
+FLUSH_SECONDS = 20.0  # the shortest time between two writes of the record
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 

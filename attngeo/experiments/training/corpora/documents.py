@@ -13,7 +13,7 @@ from attngeo.errors import AttngeoError
 from attngeo.files.provenance import sha256
 from attngeo.inputs import cause, checked
 
-TEXT_FIELDS = ("text", "raw_content", "content", "comment_text", "comment", "body")  # first found, first taken
+TEXT_FIELDS = ("text", "raw_content", "content", "comment_text", "comment", "body")  # the first that is there is used
 SUFFIXES = (".txt", ".jsonl", ".parquet")
 COMPRESSED = {".xz": lzma.open, ".gz": gzip.open}
 LOOKED_AT = 2**24  # if the first so many characters have no blank line, each line is a document
@@ -25,7 +25,7 @@ class CorpusError(AttngeoError):
 
 @dataclass(frozen=True)
 class Corpus:
-    """Documents that can be gone through any number of times, and what identifies them."""
+    """Documents that can be read any number of times, and what identifies them."""
 
     name: str  # for records; no path of this machine
     digest: str  # sha256 of the content, or of what determines it
@@ -34,7 +34,7 @@ class Corpus:
 
 
 def limited(documents: Iterator[str | None], max_characters: int | None) -> Iterator[str]:
-    """Documents until their lengths reach ``max_characters``; blank ones are left out."""
+    """The documents that are not blank, until their lengths add up to ``max_characters``."""
     room = max_characters or sys.maxsize
     for document in documents:
         if document := (document or "").strip()[:room]:
@@ -110,7 +110,7 @@ def _kind(file: Path) -> str:
 
 
 def _plain(lines: Iterator[str]) -> Iterator[str]:
-    """Documents apart by blank lines; where there are none, every line is a document."""
+    """Documents separated by blank lines. In a text without blank lines, every line is a document."""
     held: list[str] = []
     length = 0
     several = False

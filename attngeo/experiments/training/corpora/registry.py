@@ -21,9 +21,9 @@ from attngeo.experiments.training.corpora.documents import Corpus, CorpusError, 
 from attngeo.inputs import cause, local_path, read_yaml
 
 EMBEDDED = "embedded"
-SHORTEST = 200  # characters of a document of it; shorter docstrings say little
+SHORTEST = 200  # characters of a document; shorter docstrings say little
 SKIPPED = {"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "turtledemo", "pydoc_data"}
-MAX_CHARACTERS = 1_000_000_000  # default: what one corpus may take, about 0.5 GB of tokens on disk
+MAX_CHARACTERS = 1_000_000_000  # by default, of one corpus of the Hub: about 0.5 GB of tokens on disk
 SHUFFLE_BUFFER = 10_000  # documents
 
 
@@ -53,7 +53,7 @@ def open_corpus(name: str, max_characters: int | None = None) -> Corpus:
         max_characters: stop after that many. Default: 1,000,000,000 of the Hub's, all of the others.
 
     Raises:
-        CorpusError: neither a name nor a path, unreadable, or empty; `datasets` is missing, or the Hub refuses.
+        CorpusError: there is no such corpus, it cannot be read or is empty, or the Hub cannot be reached.
     """
     if name == EMBEDDED:
         return _embedded_corpus(max_characters)
@@ -100,7 +100,9 @@ def _hub_corpus(name: str, known: HubCorpus, limit: int) -> Corpus:
     with _refusing(name, known):
         from huggingface_hub import HfApi
 
-        revision = HfApi().dataset_info(known.path).sha or "main"  # what is served now, to read the same again
+        revision = (
+            HfApi().dataset_info(known.path).sha or "main"
+        )  # the revision that is served now, so that every pass reads the same text
     source = {"hub": known.path, "config": known.config or "", "revision": revision, "remark": known.remark}
     key = json.dumps([known.path, known.config, known.data_files, known.listing, revision, limit])
 
@@ -128,7 +130,7 @@ def _hub_corpus(name: str, known: HubCorpus, limit: int) -> Corpus:
 
 @contextmanager
 def _refusing(name: str, known: HubCorpus) -> Iterator[None]:
-    """Turns whatever the network, a proxy, the Hub or `datasets` raises into one sentence."""
+    """Report whatever the network, a proxy, the Hub or `datasets` raises in one sentence."""
     try:
         yield
     except Exception as error:

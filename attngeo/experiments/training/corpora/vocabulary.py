@@ -17,7 +17,7 @@ TRAINED = "trained"
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 LARGEST = 2**20  # ids of any tokenizer
 TRAINING_CHARACTERS = 20_000_000  # of the corpus, from its start: enough for a vocabulary of 30,522
-SPELLINGS = {  # how tokenizers spell the marks we need
+SPELLINGS = {  # how tokenizers spell the special tokens that we need
     "start": ("[CLS]", "<s>", "<|startoftext|>", "<|endoftext|>"),
     "end": ("[SEP]", "</s>", "<|endoftext|>"),
     "mask": ("[MASK]", "<mask>"),
@@ -26,18 +26,18 @@ SPELLINGS = {  # how tokenizers spell the marks we need
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """A tokenizer with the marks that training needs."""
+    """A tokenizer with the special tokens that training needs."""
 
     tokenizer: Tokenizer
     name: str  # "trained", a file name, or a Hub id
     digest: str  # sha256 of its JSON text
     size: int  # ids are below it
-    start: int  # id of the mark before a document
-    end: int  # of the mark after it
-    mask: int | None  # of a hidden token
+    start: int  # id of the token before a document
+    end: int  # id of the token after a document
+    mask: int | None  # id of the mask token
 
     def encode(self, documents: list[str]) -> list[list[int]]:
-        """Token ids of each document, without marks."""
+        """Token ids of each document, without special tokens."""
         try:
             return [found.ids for found in self.tokenizer.encode_batch_fast(documents, add_special_tokens=False)]
         except Exception as error:  # tokenizers raises bare Exception
@@ -50,13 +50,13 @@ def open_vocabulary(name: str, corpus: Corpus, text: Text | str = Text.PLAIN, si
     Args:
         name: "trained" (WordPiece over lower-cased words, as BERT's, trained on the first 20 million characters of the
             corpus), the path of a tokenizer.json or of a folder with one, or a Hub id such as bert-base-uncased.
-        corpus: what to train it on.
-        text: how that is spelt.
-        size: most tokens of a trained vocabulary. Short or character-spaced texts have fewer.
+        corpus: the text to train it on.
+        text: how this text is spelt.
+        size: the largest number of tokens of a trained vocabulary. Short or character-spaced texts have fewer.
 
     Raises:
         CheckpointError: neither a file nor a Hub repository of that name can be reached.
-        CorpusError: it cannot be read, or lacks the marks of a document's start and end.
+        CorpusError: the tokenizer cannot be read, or has no tokens for the start and the end of a document.
     """
     if name == TRAINED:
         tokenizer = _trained(corpus, Text(text), size)
@@ -81,7 +81,7 @@ def open_vocabulary(name: str, corpus: Corpus, text: Text | str = Text.PLAIN, si
         if found[mark] is None and mark != "mask":
             raise CorpusError(f"tokenizer {name} has no mark for the {mark} of a document; use 'trained' or BERT's.")
     digest = hashlib.sha256(tokenizer.to_str().encode()).hexdigest()
-    size = 1 + max(tokenizer.get_vocab().values())  # more than it has tokens, where ids are left out
+    size = 1 + max(tokenizer.get_vocab().values())  # ids may have gaps
     if size > LARGEST:
         raise CorpusError(f"tokenizer {name} has an id {size - 1:,}, and ids go up to {LARGEST:,}; use another.")
     return Vocabulary(tokenizer, name, digest, size, **found)
@@ -97,10 +97,10 @@ def _trained(corpus: Corpus, text: Text, size: int) -> Tokenizer:
     counts: Counter[str] = Counter()
     for part in _beginning(corpus.documents()):
         counts.update(tokenizer.normalizer.normalize_str(part))
-    # rarer characters are unknown: otherwise scripts of one article fill a small vocabulary
+    # rarer characters become unknown, because the scripts of one article could fill a small vocabulary
     most = size - len(SPECIAL) if text is Text.SPACED else max(64, min(1000, size // 16))
     common = sorted(sorted((c for c in counts if not c.isspace()), key=lambda c: (-counts[c], c))[:most])
-    if text is Text.SPACED:  # no longer words to be found
+    if text is Text.SPACED:  # every word is a single character
         return _wordpiece([*SPECIAL, *common])
     trainer = trainers.WordPieceTrainer(
         vocab_size=size,
