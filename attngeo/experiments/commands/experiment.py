@@ -47,7 +47,8 @@ def command(name, dry_run, missing, workers, scheduler, tables, any_code) -> Non
     if tables:
         _merge(experiment)
         return
-    states, todo = experiment.states(), []
+    states = experiment.states()
+    todo = []
     for run, state in zip(experiment.runs, states, strict=True):
         if dry_run or state is not State.RECORDED:
             click.echo(f"{run.name}: {state.value}")

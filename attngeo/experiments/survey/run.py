@@ -36,8 +36,11 @@ def chosen_models(models: tuple[str, ...] = (), label: str = "") -> list[Model]:
         return _each_once([Model(folder.name, str(folder)) for folder in folders])
     known = {m.name: m for m in registry()} | {m.hub_id: m for m in registry() if m.hub_id}
     local = local_weights()
+    words = [*models]
+    if label:
+        words += group(label)
     asked = []
-    for word in (*models, *(group(label) if label else ())):
+    for word in words:
         if local_path(word).exists():
             asked.append(Model(word, word))
         elif row := known.get(word):

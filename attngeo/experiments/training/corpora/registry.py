@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from attngeo.experiments.training.corpora.documents import Corpus, CorpusError, limited, local_corpus
 from attngeo.inputs import cause, local_path, read_yaml
@@ -79,10 +80,14 @@ def _embedded_corpus(max_characters: int | None = None) -> Corpus:
 def _python_documents() -> Iterator[str]:
     from pydoc_data import topics
 
-    yield from (text for _, text in sorted(topics.topics.items()))
+    for _, text in sorted(topics.topics.items()):
+        yield text
     folder = Path(sysconfig.get_path("stdlib"))
-    files = (file for file in folder.rglob("*.py") if not SKIPPED & set(file.relative_to(folder).parts))
-    for file in sorted(files, key=lambda file: file.relative_to(folder).as_posix()):
+    names = sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*.py"))
+    for name in names:
+        if SKIPPED & set(name.split("/")):
+            continue
+        file = folder / name
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of other people's source
@@ -108,24 +113,25 @@ def _hub_corpus(name: str, known: HubCorpus, limit: int) -> Corpus:
 
     def documents() -> Iterator[str]:
         with _refusing(name, known):
-            from datasets import load_dataset
-
-            if known.listing:
-                from huggingface_hub import hf_hub_download
-
-                listing = Path(hf_hub_download(known.path, known.listing, repo_type="dataset", revision=revision))
-                urls = [
-                    known.shards.format(line=line.strip()) for line in listing.read_text("utf-8").split("\n") if line
-                ]
-                place, options = ("json",), {"data_files": urls}
-            else:
-                place, options = (known.path, known.config), {"revision": revision}
-                options |= {"data_files": known.data_files} if known.data_files else {}
-            rows = load_dataset(*place, split="train", streaming=True, **options)
-            rows = rows.shuffle(seed=0, buffer_size=SHUFFLE_BUFFER)
+            rows = _stream(known, revision).shuffle(seed=0, buffer_size=SHUFFLE_BUFFER)
             yield from limited((str(row[known.column] or "") for row in rows), limit)
 
     return Corpus(name, hashlib.sha256(key.encode()).hexdigest(), documents, (source,))
+
+
+def _stream(known: HubCorpus, revision: str) -> Any:
+    """The rows of a data set on the Hub, as `datasets` streams them."""
+    from datasets import load_dataset
+
+    if not known.listing:
+        files = {"data_files": known.data_files} if known.data_files else {}
+        return load_dataset(known.path, known.config, split="train", streaming=True, revision=revision, **files)
+    from huggingface_hub import hf_hub_download
+
+    listing = Path(hf_hub_download(known.path, known.listing, repo_type="dataset", revision=revision))
+    lines = listing.read_text("utf-8").split("\n")
+    addresses = [known.shards.format(line=line.strip()) for line in lines if line]
+    return load_dataset("json", data_files=addresses, split="train", streaming=True)
 
 
 @contextmanager

@@ -61,10 +61,12 @@ def open_vocabulary(name: str, corpus: Corpus, text: Text | str = Text.PLAIN, si
     if name == TRAINED:
         tokenizer = _trained(corpus, Text(text), size)
     else:
-        path = local_path(name)
-        path = path / "tokenizer.json" if path.is_dir() else path
-        local = path.is_file()
-        file = path if local else HubRepository(name, first="tokenizer.json").fetch("tokenizer.json")
+        file = local_path(name)
+        if file.is_dir():
+            file = file / "tokenizer.json"
+        is_local = file.is_file()
+        if not is_local:
+            file = HubRepository(name, first="tokenizer.json").fetch("tokenizer.json")
         try:
             tokenizer = Tokenizer.from_file(str(file))
         except Exception as error:  # tokenizers raises bare Exception
@@ -73,11 +75,12 @@ def open_vocabulary(name: str, corpus: Corpus, text: Text | str = Text.PLAIN, si
             ) from error
         tokenizer.no_truncation()
         tokenizer.no_padding()
-        name = path.name if local else name
+        if is_local:
+            name = file.name
     found: dict[str, Any] = {}
     for mark, spellings in SPELLINGS.items():
-        ids = (tokenizer.token_to_id(spelling) for spelling in spellings)
-        found[mark] = next((one for one in ids if one is not None), None)
+        ids = [tokenizer.token_to_id(spelling) for spelling in spellings]
+        found[mark] = next((token for token in ids if token is not None), None)
         if found[mark] is None and mark != "mask":
             raise CorpusError(f"tokenizer {name} has no mark for the {mark} of a document; use 'trained' or BERT's.")
     digest = hashlib.sha256(tokenizer.to_str().encode()).hexdigest()
