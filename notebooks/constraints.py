@@ -17,11 +17,12 @@
 #
 # **{glue:text}`forbidden`** {glue:md}`strength:myst` {glue:text}`probability` {glue:text}`enforced`
 #
-# However, an encoder does not need symmetry as such. In {glue:text}`n-planned` [planned experiments](positions.py), we trained
-# the same encoders with rotary instead of learned position embeddings. Encoders with rotary position embeddings hardly become
-# symmetric (their symmetry scores range from {glue:text}`s-rotary`, compared with {glue:text}`s-learned` for encoders with learned
-# position embeddings), and their loss is {glue:text}`lower-loss` nats *lower*. We therefore think that symmetry is the way in which these
-# encoders use learned position embeddings, and that symmetry is not necessary for predicting hidden tokens.
+# However, an encoder does not need a symmetric $\Wqk$ as such. In {glue:text}`n-planned` [planned
+# experiments](positions.py), we trained the same encoders with rotary instead of learned position embeddings. Encoders with
+# rotary position embeddings hardly become symmetric (their symmetry scores range from {glue:text}`s-rotary`, compared with
+# {glue:text}`s-learned` for encoders with learned position embeddings), and their loss is {glue:text}`lower-loss` nats
+# *lower*. We therefore think that a symmetric $\Wqk$ is the way in which encoders use learned position embeddings, and that
+# it is not necessary for predicting hidden tokens.
 
 # %% tags=["parameters"]
 models: list[str] = ["encoder", "decoder"]  # models to compare
@@ -140,6 +141,8 @@ for pair in recorded:
 #   does not explain why forbidding symmetry raises the loss of the encoders more than the loss of the decoders. After
 #   {glue:text}`decoder-steps` steps, the increase for the encoders (with all recorded seeds) is already {glue:text}`at-equal-steps`
 #   nats.
+# - The constraint that forbids symmetry drives $\Wqk$ all the way to skew-symmetry ($s = -1$) and not only to $s = 0$. We therefore
+#   cannot tell how much of the cost is due to the missing symmetry, and how much is due to the skew-symmetry.
 # - A decoder is hardly symmetric even without a constraint (s = {glue:text}`s-of-decoder`), so forbidding symmetry changes little
 #   in a decoder.
 # :::

@@ -54,7 +54,7 @@ shown = next(setting for setting in main if setting.label == experiment)
 two_seeds = starts.pair_of_seeds(shown, seed_pair)
 printed = printed_table("1")["speed_up_percent"]
 glue("answer", told.answer(symmetry))
-glue("strength", strength("in small models"))
+glue("strength", strength("not shown"))
 glue("largest-printed", printed.max(), ".0f")
 glue("largest-by-seed", as_percent(max(max(starts.between_random_starts(e)[1]) for e in main if e.encoder)))
 

@@ -24,7 +24,8 @@
 #   softmax. {glue:md}`proven:myst`
 # - A training step does not move $\Wqk$ along this gradient, because training changes $W_q$ and $W_k$ rather than their product.
 #   {glue:md}`proven:myst`
-# - Theorem 2.4 is correct under its assumption that the two tokens of a pair contribute equally to predicting each other.
+# - Theorem 2.4 is correct if the two tokens of a pair contribute equally to predicting each other. The paper assumes that the two
+#   contributions are correlated.
 #   {glue:md}`proven:myst` {glue:md}`correlation:myst` {glue:text}`in-short` {glue:md}`assumption:myst`
 # - Theorem 2.3 does not follow from its premises. {glue:md}`proven:myst`
 
@@ -67,7 +68,7 @@ outcome, early, recorded, planned = in_training()
 glue("proven", strength("proven"))
 glue("assumption", strength("not shown" if outcome is Outcome.OPEN else "in small models"))
 glue("correlation", symmetric_updates.told_correlation(chosen, met[HELP]))
-glue("in-short", symmetric_updates.in_short(outcome))
+glue("in-short", symmetric_updates.in_short(outcome, early))
 glue("in-training", symmetric_updates.told_in_training(outcome, early, recorded, planned))
 glue("objective", chosen.value)
 glue("models", n_models)

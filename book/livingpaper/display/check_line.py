@@ -38,11 +38,12 @@ ROUNDING = 1e-6  # a comparison with 0 whose tolerance is at most this is an ide
 IN_WORDS = {"=": "{}", "≠": "a value other than {}", "<": "a value below {}", ">": "a value above {}"}
 CONFIRMED = {  # by the numbers that agree with us
     Verdict.HOLDS: "the statement",
-    Verdict.STATED: "the statement under its assumption",
+    Verdict.STATED: "what we say about the statement and its assumption",
     Verdict.MISPRINT: "the corrected statement",
     Verdict.ASSUMPTION: "our version of the statement",
     Verdict.CHANGES: "our version of the statement",
 }
+AROUND_ZERO = "interval contains 0"
 TICK = '<span aria-hidden="true">✓</span>'
 
 
@@ -124,7 +125,9 @@ def rows(result: Result) -> list[Row]:
         if _is_identity(c):
             identities[c.claim is None].append(c)
         else:
-            others.setdefault(_measurement(c), _row(c))
+            key = _measurement(c)
+            both_ends = key in others and c.interval and not c.claim
+            others[key] = others[key]._replace(ours=AROUND_ZERO) if both_ends else others.get(key, _row(c))
     merged = [_merged(same) if len(same) > 1 else _row(same[0]) for same in identities.values() if same]
     return sorted([*others.values(), *merged], key=lambda row: (not row.missed, not row.paper))
 

@@ -204,8 +204,9 @@ def forbidding(experiment: positions.Judged) -> Finding:
     seeds = len(cost["mlm"])
     return Finding(
         number(encoder.value, 2, "+"),
-        "nats: increase of the loss of an encoder whose $W_{qk}$ is not allowed to be symmetric",
-        "With learned position embeddings, forbidding symmetry hurts a small encoder, but not a small decoder.",
+        "nats: increase of the loss of an encoder whose $W_{qk}$ is forced to be skew-symmetric",
+        "With learned position embeddings, forcing $W_{qk}$ to be skew-symmetric hurts a small encoder, but hardly"
+        " a small decoder.",
         "in small models",
         f"{spelled(seeds)} seeds",
         "If we force $W_{qk}$ to be skew-symmetric during training, the loss of an encoder on unseen text increases"
@@ -214,8 +215,9 @@ def forbidding(experiment: positions.Judged) -> Finding:
         f" only {number(decoder.value, 2)} nats, which may be due to chance. All of these models have learned position"
         " embeddings. An encoder with rotary position embeddings is not symmetric, and its loss is nevertheless lower"
         f" than the loss of an encoder with learned position embeddings ({number(loss['rotary'], 2)} nats compared"
-        f" with {number(loss['learned'], 2)} nats). We conclude that small encoders with learned position embeddings"
-        " make use of symmetry, but that not every encoder needs it.",
+        f" with {number(loss['learned'], 2)} nats). The constraint makes $W_{{qk}}$ skew-symmetric, so we cannot"
+        " separate the cost of losing symmetry from the cost of skew-symmetry. What we can say is that not every"
+        " encoder needs a symmetric $W_{qk}$.",
         "constraints.py",
     )
 

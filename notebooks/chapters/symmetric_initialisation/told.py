@@ -95,6 +95,11 @@ def below_zero(plans: Sequence[Setting]) -> str:
                 f"{what} lowers the final loss by only {gain}. By our measure, this saves {share}, so the result"
                 " counts as only slightly faster."
             )
+    if len(plans) > len(compared) > 1:
+        sentences.append(
+            "The figure also shows comparisons that we do not count here, namely a repetition with new seeds or comparisons"
+            " of decoders."
+        )
     return " ".join(sentences)
 
 

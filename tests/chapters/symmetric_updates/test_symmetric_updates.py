@@ -76,7 +76,7 @@ def test_the_outcome_follows_the_plan_and_is_told():
     }.items():
         assert outcome_by_plan(arms) is outcome
         assert "without positions (95 %" in told_in_training(outcome, arms, 15, 15)
-        assert "the assumption is" in in_short(outcome)
+        assert "0.5 that our plan required" in in_short(outcome, arms)
 
 
 def test_an_incomplete_experiment_is_open():
