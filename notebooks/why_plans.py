@@ -342,7 +342,7 @@ def tokens_that_ask():
 show(tokens_that_ask())
 
 # %% [markdown]
-# ## Do both sides of a character tell equally much?
+# ## Are both sides of a character equally informative?
 #
 # In every stationary text, the characters to the left of a character carry exactly as much information about it as equally many
 # characters to its right ({prf:ref}`thm-both-sides`). This could be why encoders treat both sides alike. To test this explanation, we
@@ -355,12 +355,12 @@ of_sides = findings.sides(sides)
 Markdown(
     f"The main comparison has no result yet: {of_sides.found}. The plan allows no comparison before these runs are complete."
     if of_sides.outcome == findings.INCOMPLETE
-    else f"By the words of the plan, the outcome is *{of_sides.outcome}*: {of_sides.found}."
+    else findings.sides_told(sides)
 )
 
 
 # %%
-@claim("Section 4.1", "(why, sides)", "encoders are symmetric because both sides tell equally much", ours=True)
+@claim("Section 4.1", "(why, sides)", "encoders are symmetric because both sides are equally informative", ours=True)
 def two_sides():
     sides, contrast = runs_of("why_sides"), findings.SIDES
     if not sides.is_whole(*contrast):

@@ -227,6 +227,16 @@ def sides(experiment: Planned) -> Finding:
     return Finding(question, asked, found, outcome.value, learned=outcome is not Outcome.UNDECIDED)
 
 
+def sides_told(experiment: Planned) -> str:
+    """What the experiment found once the runs of its main comparison are complete, with the scores of both arms."""
+    found = sides(experiment)
+    noise, text = (number(experiment.mean(arm, why.median_of("position_symmetry")), 2) for arm in SIDES)
+    return (
+        f"By the rules of the plan, the outcome is *{PLAIN[found.outcome]}*: {found.found}. The encoders score {text} on"
+        f" average if the characters to the right are those of the text, and {noise} if all of them are random."
+    )
+
+
 def runs_so_far(experiment: Planned, arms: Sequence[str]) -> str:
     """How many runs of some arms are recorded."""
     done = sum(len(experiment.runs.get(arm, {})) for arm in arms)
