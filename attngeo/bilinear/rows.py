@@ -32,7 +32,7 @@ class ScoreRow:
     """Both scores of W_qk of a layer or of a head, with the scores of random weights of the same shape.
 
     Scores, z and p are NaN if all queries or all keys are zero. The last columns are about the heads of a layer
-    (`attngeo.bilinear.coherence`) and are NaN in the rows of heads.
+    (``attngeo.bilinear.coherence``) and are NaN in the rows of heads.
     """
 
     model: str

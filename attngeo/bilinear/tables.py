@@ -93,7 +93,7 @@ class Table(list[Row]):
 class ScoreTable(Table[ScoreRow]):
     """Scores of one model, ordered by layer: for each a row of the sum over heads, and one of each head.
 
-    A notebook shows the layers, with the sentences that `attngeo score` prints.
+    A notebook shows the layers, with the sentences that ``attngeo score`` prints.
     """
 
     kind = ScoreRow
