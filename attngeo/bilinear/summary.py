@@ -14,10 +14,10 @@ SHOWN = ("symmetry", "directionality")
 RANK = "coin_rank"  # of the layers with several heads
 HOW_TO_READ = (
     "If c_S (c_N) is above 1, the symmetric (skew-symmetric) parts of the heads add up. If it is below 1, they cancel."
-    " With random signs of the heads, c_S is 1 ± {:.2g} and c_N is 1 ± {:.2g} (median over layers).",
+    " If the signs of the heads were random, c_S would be 1 ± {:.2g} and c_N would be 1 ± {:.2g} (median over layers).",
     "The rank is the share of the ways to transpose single heads that give no higher symmetry. For random weights, any"
-    " rank between 0 and 1 is equally likely. A rank close to 0 means that the heads agree on a direction, which is who"
-    " attends to whom.",
+    " rank between 0 and 1 is equally likely. A rank close to 0 means that the heads agree on a direction, that is, on"
+    " who attends to whom.",
 )
 
 

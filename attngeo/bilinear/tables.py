@@ -151,8 +151,9 @@ class ModelTable(Table[ModelRow]):
     def sentences(self) -> list[str]:
         """How to read the table, and what could not be read."""
         read = (
-            "The size is the number of layers times their width, and scores are medians over layers. Beside each score"
-            " stand the interval of 95 % of random layers of the same shape and the number of layers outside it."
+            "The size is the number of layers times their width, and scores are medians over layers. The two columns"
+            " after a score are the interval of 95 % of random layers of the same shape and the number of layers"
+            " outside this interval."
         )
         return [read, *self.notes]
 

@@ -347,7 +347,7 @@ def test_the_direction_of_the_heads_is_in_the_rows_of_layers(attngeo, scored, ta
         assert row["coin_rank"] == rank and row["coin_rank_p"] == min(1, 2 * rank, 2 * (1 - rank + 1 / 8))
     said = table(saved)
     sd = layers["coherence_skew_null_sd"].median()
-    assert "direction- part layer symmetry z p ality z p c_S c_N rank" in said and f"c_N is 1 ± {sd:.2g}" in said
+    assert "direction- part layer symmetry z p ality z p c_S c_N rank" in said and f"c_N would be 1 ± {sd:.2g}" in said
     assert "of 3 layers by rank." in said and set(rows["positions"]) == {"learned"}
     small_model("gpt2", n_head=1)().save_pretrained(tmp_path)
     assert "c_S" not in table(tmp_path) and "rank" not in table(tmp_path).partition("Random weights")[0]

@@ -169,8 +169,8 @@ def how_to_read(models: pd.DataFrame) -> str:
             " columns that have large norms."
             f" [Question 7]({questions()[6].page}) explains why directionality has to be interpreted with more care than"
             " symmetry.",
-            "- *c_S* and *c_N* tell whether the symmetric and the skew-symmetric parts of the heads add up. The *rank* is close to"
-            " 0 if the heads of a layer agree on who attends to whom.",
+            "- *c_S* is larger than 1 if the symmetric parts of the heads add up, and *c_N* is larger than 1 if their skew-symmetric"
+            " parts add up. The *rank* is close to 0 if the heads of a layer agree on who attends to whom.",
         )
     )
 
