@@ -26,6 +26,9 @@ PUBLISHED = (
     """Dream baichuan chatglm deci internlm internlm2 llada nemotron-nas neobert openelm qwen sl_model""".split()
 )
 
+# types of other libraries, see tests/checkpoints/test_other_libraries.py
+LIBRARIES = "megatron open_clip open_clip_text open_clip_vision timm".split()
+
 
 def without_alibi(name: str):
     """Leaves out the biases by distance, which the model adds to its logits."""
@@ -197,5 +200,5 @@ PARTICULAR = [
     Case("mobilellm", small_model("llama", tf.LlamaForCausalLM)),
 ]
 READ = {name for name, entry in ARCHITECTURES.items() if not isinstance(entry, Refused)}
-OTHERS = READ - {*TOWERS, *PUBLISHED, *(case.id for case in PARTICULAR)}
+OTHERS = READ - {*TOWERS, *PUBLISHED, *LIBRARIES, *(case.id for case in PARTICULAR)}
 CASES = PARTICULAR + [Case(name, prepare=without_table) for name in sorted(OTHERS)]

@@ -24,14 +24,15 @@ from attngeo.checkpoints.architectures.entry import ABSOLUTE, Entry, Matrix, Par
 from attngeo.checkpoints.architectures.keys import BESIDE
 from attngeo.checkpoints.architectures.locate import is_opened, locate, unfollowed
 from attngeo.checkpoints.architectures.plans import LayerPlan
-from attngeo.checkpoints.architectures.stacks import Misfit
+from attngeo.checkpoints.architectures.stacks import Count, Misfit
 from attngeo.checkpoints.derived import Computed, by_plain_names, companions, require_readable
 from attngeo.checkpoints.gguf_files import GgufFile, gguf_path
+from attngeo.checkpoints.other_libraries import CLIP_CONFIG, of_clip, with_heads
 from attngeo.checkpoints.quantised import FLOAT8, WAY_OUT, is_quantised, quantised, refusal
 from attngeo.checkpoints.repositories import LocalFolder, open_repository, weight_files
 from attngeo.checkpoints.tensorfiles import SUFFIXES, Repository, TensorFile, no_tensors
 from attngeo.errors import CheckpointError, ParameterError
-from attngeo.inputs import local_path
+from attngeo.inputs import checked, local_path
 
 QUERIES = ("q_proj", "query", "query_proj", "q", "qkv", "qkv_proj", "query_key_value", "c_attn", "to_q", "attn_q")
 TABLE_APART = "positions/embeddings.safetensors"  # in a folder whose weights leave out the position table
@@ -46,6 +47,7 @@ WITHOUT_TABLE = {  # kinds of positions outside the embedding, in words
     "relative-disentangled": "by queries and keys of their own for each distance",
     "convolution": "by a convolution over its inputs",
     "object-queries": "by learned queries without an order",
+    "unknown": "in a way that the names of the tensors do not tell",
 }
 # configuration keys that tell the width of a head, or of all heads
 WIDTH_OF_A_HEAD = re.compile(
@@ -151,6 +153,7 @@ class Checkpoint:
             adapter.fit(config, self.plans, shapes)
         self.adapter, self.fold_norm, self.matrix = adapter, fold_norm, matrix
         self.read_as = "" if own_type is None else self.model_type
+        self.stated_heads: int | None = None  # by whom opens it, where no config tells it
         if matrix == "ov" and (why := _why_not_values(self.plans, self._files, rounded, adapter)):
             raise CheckpointError(f"{self.name}: values and outputs {why}; score W_qk, matrix 'qk'.")
         if fold_norm:
@@ -235,6 +238,11 @@ class Checkpoint:
         weights = dict.fromkeys(name for plan in self.plans for name in plan.names(self.matrix))
         lines: list[str] = []
         twice = [n for w in weights for _, n in self._files[w].sources(w) if n in self._several]
+        if self.stated_heads:
+            lines.append(
+                f"The files do not tell the number of heads. It was given as {self.stated_heads}, and the tensors were"
+                f" read as those of {self.model_type}."
+            )
         if twice:
             first, more = twice[0], f" and {len(twice) - 1} more tensors are" if len(twice) > 1 else " is"
             lines.append(
@@ -393,6 +401,7 @@ def open_checkpoint(
     fold_norm: bool = False,
     subfolder: str = "",
     matrix: Matrix = "qk",
+    heads: int | None = None,
 ) -> Checkpoint:
     """The layers' ``W_qk,h = W_q,h W_k,g(h)^T`` (Eqs. S19, S20) of a local folder, a weight file, or a Hub repository.
 
@@ -407,6 +416,9 @@ def open_checkpoint(
         subfolder: of the folder or repository, where its config.json and weights are.
         matrix: "ov" for ``W_o,h W_v,g(h)^T`` in the place of W_qk,h: rows are coordinates that a head writes, columns
             those that it reads.
+        heads: number of heads of every attention, where there is no config.json of transformers: the names of the
+            tensors must be those of nanoGPT, timm, open_clip, Megatron Core, or of ``model_type``. Not needed where an
+            open_clip_config.json tells it.
 
     Returns:
         An iterable of `AttentionLayer`, with ``len``, ``name``, ``revision``, ``model_type``, ``bytes_read``,
@@ -416,8 +428,10 @@ def open_checkpoint(
     Raises:
         CheckpointError: nothing there, unknown architecture, damaged or incomplete files, an adapter of another kind or
             for another model, or the Hub refuses.
-        ParameterError: another matrix.
+        ParameterError: another matrix, or heads that are no number or that the config tells.
     """
+    if heads is not None:
+        checked(heads, Count, lambda why: ParameterError(f"heads is {heads!r}: {why}."))
     if not isinstance(path_or_id, str | PathLike):
         kind = type(path_or_id).__name__
         raise CheckpointError(f"open_checkpoint takes a path or a Hub id, not one of type {kind}; open_model a model.")
@@ -430,6 +444,8 @@ def open_checkpoint(
         path_or_id = path = path / subfolder
     model_type = model_type or None
     if (gguf := gguf_path(path, adapter, revision, model_type)) is not None:
+        if heads is not None:
+            raise ParameterError(f"{gguf.name} tells the number of heads; leave heads={heads} out.")
         opened = GgufFile(gguf)
         entries = {opened.architecture: opened.entry}
         return Checkpoint(
@@ -439,11 +455,22 @@ def open_checkpoint(
     if file is not None and file.suffix not in SUFFIXES:
         raise no_tensors(file)
     repository = open_repository(file.parent if file else path_or_id, revision, subfolder=subfolder)
-    config = _config(repository)
+    stated, named = repository.json("config.json"), file.name if file else ""
+    if heads is not None:
+        has_clip_config = stated is None and repository.fetch(CLIP_CONFIG) is not None
+        if has_clip_config or (stated or {}).get("model_type"):
+            teller = CLIP_CONFIG if has_clip_config else "config.json"
+            raise ParameterError(f"{teller} of {repository.name} tells the number of heads; leave heads={heads} out.")
+        files = weight_files(repository, named)
+        shapes = {name: each.shapes[name] for name, each in by_plain_names(_by_name(files)[0])[0].items()}
+        config = with_heads(shapes, heads, model_type)
+    else:
+        clip = repository.json(CLIP_CONFIG) if stated is None else None
+        config = _config(repository) if clip is None else of_clip(clip)
+        files = weight_files(repository, named)
     own_type = None if model_type in (None, config["model_type"]) else f"{config['model_type']}"
-    is_guessed = not (model_type or (repository.json("config.json") or {}).get("model_type"))
+    is_guessed = stated is not None and heads is None and not (model_type or stated.get("model_type"))
     config["model_type"] = model_type or config["model_type"]
-    files = weight_files(repository, file.name if file else "")
     if isinstance(repository, LocalFolder) and (apart := repository.open(TABLE_APART)) is not None:
         files.append(apart)
     merged = None if adapter is None else open_adapter(adapter)
@@ -458,6 +485,7 @@ def open_checkpoint(
                 f" taken from the name {repository.name}: name another (--as)."
             ) from error
         raise
+    checkpoint.stated_heads = heads
     if merged is not None:
         merged.require_use()
     return checkpoint
@@ -527,9 +555,8 @@ def _config(repository: Repository) -> dict[str, Any]:
         return dict(config)
     if "pretrained_cfg" in config or ("architecture" in config and "num_features" in config):
         raise CheckpointError(
-            f"{repository.name} is a checkpoint of timm (architecture {config.get('architecture')!r:.80}), which no"
-            f" entry reads; load it there and give the model to attngeo.open_model with a config of a type that"
-            f" attngeo.register_architecture adds."
+            f"{repository.name} is a checkpoint of timm (architecture {config.get('architecture')!r:.80}), whose"
+            f" config does not tell the number of heads; give it (--heads N)."
         )
     named = max((name for name in ARCHITECTURES if name in repository.name.lower()), key=len, default="")
     return {**config, "model_type": named}

@@ -65,8 +65,9 @@ class LocalFolder(Repository):
         elif not configured:
             why = (
                 "has no config.json, which tells the model type and the number of heads. In transformers,"
-                " model.config.save_pretrained writes this file. If another library made the checkpoint, convert it,"
-                " or load it with that library and give the model and a config to attngeo.open_model"
+                " model.config.save_pretrained writes this file. Checkpoints of nanoGPT, timm and Megatron Core are"
+                " read with a number of heads (--heads N). If another library made the checkpoint, convert it, or load"
+                " it with that library and give the model and a config to attngeo.open_model"
             )
         elif not shard and len(found := weight_names(self.path)) > 1:
             why = f"has {len(found)} weight files of other names, each a model or a part: name one of"
@@ -97,12 +98,13 @@ def other_format(folder: Path) -> str:
             f"holds the parts of a distributed checkpoint ({part.parent.name}/{part.name}) and no whole weights; make"
             " them by dcp_to_torch_save of torch.distributed.checkpoint.format_utils, and save them beside config.json"
         )
-    if (folder / "open_clip_config.json").is_file():
-        return "is a checkpoint of open_clip; load it there, and give the model to attngeo.open_model"
     if (folder / "params.json").is_file() and list(folder.glob("consolidated*")):
         return "is a checkpoint in Meta's format; convert it by convert_llama_weights_to_hf.py of transformers"
     if any(folder.glob("mp_rank_*")) or (folder / "model_optim_rng.pt").is_file():
-        return "is a checkpoint of Megatron-LM; convert it to transformers' format by the tools of Megatron"
+        return (
+            "is a checkpoint of Megatron-LM; merge the slices of all devices into one file of tensors and give the"
+            " number of heads (--heads N), or convert it to transformers' format"
+        )
     return ""
 
 

@@ -27,15 +27,6 @@ Source = str | PathLike | nn.Module | Checkpoint | Mapping
 
 @overload
 def score_table(
-    source: Source,
-    gamma: float = GAMMA,
-    per_head: bool = True,
-    convention: Convention | str = Convention.DEFINITION,
-    matrix: Matrix = "qk",
-    fold_norm: bool = False,
-) -> ScoreTable: ...
-@overload
-def score_table(
     source: list[Any] | tuple[Any, ...],
     gamma: float = GAMMA,
     per_head: bool = True,
@@ -43,8 +34,17 @@ def score_table(
     matrix: Matrix = "qk",
     fold_norm: bool = False,
 ) -> ModelTable: ...
+@overload
 def score_table(
-    source: Source | list[Any] | tuple[Any, ...],
+    source: Source | Any,
+    gamma: float = GAMMA,
+    per_head: bool = True,
+    convention: Convention | str = Convention.DEFINITION,
+    matrix: Matrix = "qk",
+    fold_norm: bool = False,
+) -> ScoreTable: ...
+def score_table(
+    source: Source | Any,
     gamma: float = GAMMA,
     per_head: bool = True,
     convention: Convention | str = Convention.DEFINITION,

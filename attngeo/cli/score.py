@@ -23,6 +23,7 @@ from attngeo.errors import CheckpointError, ParameterError, needs
 @click.option("--subfolder", metavar="S", default="", show_default=False, help="Folder in PATH_OR_ID with the model.")
 @click.option("--adapter", type=options.CHECKPOINT, metavar="DIR", help="A LoRA adapter of peft to merge in.")
 @options.reading
+@click.option("--heads", type=click.IntRange(1), metavar="N", help="Number of heads, where there is no config.json.")
 @click.option(
     "--matrix", type=click.Choice(["qk", "ov"]), default="qk", help="Score W_qk, or the value-output map W_o W_v^T."
 )

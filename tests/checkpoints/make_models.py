@@ -9,7 +9,7 @@ from pathlib import Path
 
 import transformers
 import yaml
-from attention_cases import TOWERS
+from attention_cases import LIBRARIES, TOWERS
 from transformers import CONFIG_MAPPING
 
 from attngeo.checkpoints.architectures import ARCHITECTURES
@@ -29,7 +29,10 @@ def text() -> str:
     known = {name for name in ARCHITECTURES if not name.startswith("attngeo-")}
     read = {name for name in known if not isinstance(ARCHITECTURES[name], Refused)}
     reasons = reasons_why_not()
-    of_transformers, on_the_hub = sorted(read & set(CONFIG_MAPPING)), sorted(read - set(CONFIG_MAPPING) - set(TOWERS))
+    of_transformers, on_the_hub = (
+        sorted(read & set(CONFIG_MAPPING)),
+        sorted(read - {*CONFIG_MAPPING, *TOWERS, *LIBRARIES}),
+    )
     version = ".".join(transformers.__version__.split(".")[:2])
     left_out = sum(len(names) for names in reasons.values())
     rows = [f"| {reason} | {len(names)} | {listed(names)} |" for reason, names in reasons.items()]
@@ -45,6 +48,9 @@ def text() -> str:
             "For each type of `transformers` that is read, a test compares the logits of the weights that were read"
             " with the attention probabilities of a small model of that type. For the other types, a test compares"
             " these logits with those of the published computation.",
+            "",
+            "Checkpoints of nanoGPT, `timm`, open_clip and Megatron Core have no `model_type`. They are read as well,"
+            " where necessary with a [number of heads](score.md#which-models-can-be-scored).",
             "",
             "## Types whose code is on the Hub",
             "",

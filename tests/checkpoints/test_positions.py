@@ -66,7 +66,9 @@ def test_a_row_that_changes_moves_its_position_alone(case, tmp_path):
             watched = Watched(model, live)
             with torch.no_grad():
                 model(**inputs)
-            moved.append((watched.read[live.query] or watched.inputs)[0].clone())
+            read = (watched.read[live.query] or watched.inputs)[0].clone()
+            time_first = hasattr(watched.module, "one_sided_attn_window_size")  # as in Longformer's code
+            moved.append(read.transpose(0, 1) if time_first else read)
             flat.copy_(before)
         seen = [(x - moved[0]).abs().amax((0, -1)) > 1e-9 for x in moved[1:]]
         places = [place.reshape(-1, place.shape[-1])[0].nonzero().flatten().tolist() for place in seen]

@@ -1,0 +1,108 @@
+"""Configs of checkpoints that other libraries than transformers wrote, from tensors and a stated number of heads."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from torch import Size
+
+from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.checkpoints.architectures.entry import Attention, Refused
+from attngeo.checkpoints.architectures.stacks import modules_of, stacks_of, top_config
+from attngeo.errors import CheckpointError, ParameterError
+
+CLIP_CONFIG = "open_clip_config.json"
+TYPES = ("gpt2", "timm", "open_clip", "megatron")  # whose tensors have names that tell them apart; gpt2 is nanoGPT's
+# tensors in an attention of these libraries whose logits are those of W_qk, positions, biases and norms
+USUAL = re.compile(
+    r"c_attn|c_proj|(masked_)?bias|qkv|proj|in_proj_(weight|bias)|out_proj|linear_(qkv|proj)|(q|k)_(norm|layernorm)|norm"
+    r"|[qkv]_bias|relative_position_\w+|rel_pos\w*|rope|core_attention"
+)
+
+
+def of_clip(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The config of an open_clip model from its open_clip_config.json, where heads may be told by their width alone.
+
+    Source: CLIPVisionCfg and CLIPTextCfg of open_clip, whose defaults these are.
+    """
+    towers = config.get("model_cfg") or {}
+    vision, text = ({} if not isinstance(t, dict) else t for t in (towers.get("vision_cfg"), towers.get("text_cfg")))
+    width, of_head = vision.get("width", 768), vision.get("head_width", 64)
+    if not all(isinstance(number, int) and number > 0 for number in (width, of_head)):
+        raise CheckpointError(f"{CLIP_CONFIG} tells no width of its vision tower and of a head; fetch it again.")
+    return {
+        "model_type": "open_clip",
+        "vision_cfg": {**vision, "heads": max(1, width // of_head)},
+        "text_cfg": {"heads": 8, **text},
+    }
+
+
+def with_heads(shapes: Mapping[str, Size], heads: int, model_type: str | None) -> dict[str, Any]:
+    """The config of a model with that number of heads in every attention, of a stated type or of one of `TYPES`.
+
+    Raises:
+        CheckpointError: the names of the tensors are those of no such type, or its layers may differ in their heads.
+        ParameterError: the stated type is not known.
+    """
+    if model_type and (model_type not in ARCHITECTURES or isinstance(ARCHITECTURES[model_type], Refused)):
+        raise ParameterError(f"{model_type!r} is no model type that can be read; name another (--as).")
+    for candidate in (model_type,) if model_type else TYPES:
+        config = {"model_type": candidate, **_of_type(candidate, heads, shapes)}
+        stacks = [stack for stack in stacks_of(ARCHITECTURES, top_config(config)) if modules_of(stack, shapes)]
+        if model_type or stacks:
+            break
+    else:
+        raise CheckpointError(
+            "there is no config.json, and the names of the tensors are not those of nanoGPT, timm, open_clip or"
+            " Megatron Core; name a type that they fit (--as TYPE --heads N)."
+        )
+    if candidate == "open_clip" and len(stacks) > 1:
+        raise CheckpointError(
+            f"the towers of an open_clip model may differ in their numbers of heads; put its {CLIP_CONFIG} beside the"
+            f" weights, which tells both."
+        )
+    for stack in stacks if not model_type else ():
+        for _, module in modules_of(stack, shapes):
+            if unusual := next(_unusual(module, shapes), None):
+                raise CheckpointError(
+                    f"{module} has the tensor {unusual}, which attentions of {candidate} do not have where queries and"
+                    f" keys alone make the logits; if it does not change the logits, name the type (--as {candidate})."
+                )
+    return config
+
+
+def _unusual(module: str, shapes: Mapping[str, Size]) -> Iterator[str]:
+    within = (name.removeprefix(f"{module}.") for name in shapes if name.startswith(f"{module}."))
+    return (name for name in within if not USUAL.fullmatch(name.partition(".")[0]))
+
+
+def _of_type(model_type: str, heads: int, shapes: Mapping[str, Size]) -> dict[str, Any]:
+    """The keys of a config that tell heads, as the entries of the type name them."""
+    if model_type == "open_clip":
+        return {"vision_cfg": {"heads": heads}, "text_cfg": {"heads": heads}}
+    if model_type == "megatron":
+        return {"num_attention_heads": heads, "num_query_groups": _groups(heads, shapes)}
+    config: dict[str, Any] = {}
+    entries = ARCHITECTURES[model_type]
+    for entry in () if isinstance(entries, Refused) else entries:
+        if isinstance(entry, Attention):
+            *around, key = entry.heads.split(".")
+            inner = config
+            for name in around:
+                inner = inner.setdefault(name, {})
+            inner[key] = heads
+    return config
+
+
+def _groups(heads: int, shapes: Mapping[str, Size]) -> int:
+    """Key heads in a fused weight of Megatron Core, of H + 2 H_kv heads; 0 where there is no such weight."""
+    name = next((name for name in shapes if name.endswith("self_attention.linear_qkv.weight")), "")
+    output = shapes.get(name.replace("linear_qkv", "linear_proj"))
+    if not name or output is None:
+        return heads
+    if output[0] != output[1] or output[0] % heads or shapes[name][0] % (output[0] // heads):
+        raise CheckpointError(
+            f"{name} of {tuple(shapes[name])} and its linear_proj of {tuple(output)} are not those of {heads} heads"
+            f" that make up the width of the model; they may be the slice of one device: merge the slices first."
+        )
+    return (shapes[name][0] // (output[0] // heads) - heads) // 2
