@@ -32,7 +32,7 @@ from attngeo.files.checkout import chapters, current_profile, runs, summaries
 from attngeo.files.provenance import commit, versions
 
 ROOT = Path(__file__).resolve().parents[1]
-# what chapters import and read; a change here makes every run stale
+# the files that chapters import and read; a change in one of them makes every run stale
 SOURCES = ("attngeo", "book/livingpaper", "notebooks/chapters", "data", "book/references.bib", "CITATION.cff")
 AT_A_TIME = 2  # how many chapters are executed in parallel
 TELL_DEVICE = (

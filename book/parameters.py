@@ -24,7 +24,7 @@ TYPES = {
     "list[float]": list[float],
 }
 
-RANGE = re.compile(r"in \[([^,\]]+), ([^\]]+)\]")  # in the comment beside a parameter
+RANGE = re.compile(r"in \[([^,\]]+), ([^\]]+)\]")  # a range in the comment beside a parameter
 
 
 def defaults(notebook: NotebookNode) -> dict[str, Any]:

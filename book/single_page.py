@@ -74,7 +74,7 @@ def self_contained(page: Path) -> str:
     for image in soup.find_all(["img", "source"]):
         attribute = "src" if image.name == "img" else "srcset"
         image[attribute] = _data(_file(page, image[attribute]))
-    for link in soup.find_all("a", href=re.compile(r"^(?!#|[a-z]+:)")):  # to other pages of the book
+    for link in soup.find_all("a", href=re.compile(r"^(?!#|[a-z]+:)")):  # links to other pages of the book
         if published:
             link["href"] = urljoin(published["href"], link["href"])
         else:

@@ -13,7 +13,7 @@ from typing import Any
 from livingpaper.claims.claim import decoration
 from livingpaper.display.check_line import CODE
 
-MARK = re.compile(CODE.format(r"(\w+)"))  # where a check line wants the code of a claim
+MARK = re.compile(CODE.format(r"(\w+)"))  # the place in a check line for the code of a claim
 
 
 @dataclass(frozen=True)

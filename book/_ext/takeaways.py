@@ -28,8 +28,8 @@ PLAIN_TEX = {
     r"\\[,;!]": " ",
     r"\\[A-Za-z]+|[\\{}$]": "",
 }
-COLOUR = re.compile(": #([0-9a-f]{6})")  # in a style of matplotlib's SVG
-HALF_TURN = np.array(  # of all hues, as in the specification of CSS filters
+COLOUR = re.compile(": #([0-9a-f]{6})")  # a colour in the styles of matplotlib's SVG
+HALF_TURN = np.array(  # rotates hues by 180 degrees, as in the specification of CSS filters
     [[-0.574, 1.430, 0.144], [0.426, 0.430, 0.144], [0.426, 1.430, -0.856]]
 )
 

@@ -1,4 +1,4 @@
-"""What the paper's authors released about pretrained models, and what is known against it.
+"""The results that the paper's authors released about pretrained models, and their known defects.
 
 released_results.csv   each released result: its model, its printed row, its figure, what is wrong with it
 defects.csv            each code of what is wrong: its meaning, and whether the result still counts as evidence
@@ -14,12 +14,14 @@ from livingpaper.claims.published import read_published
 
 _DEFECTS = list(rows_of("defects.csv"))
 DEFECTS = {row["code"]: row["meaning"] for row in _DEFECTS}
-WORDS = {row["code"]: row["short"] for row in _DEFECTS if row["short"]}  # of those that Figure 2 shows
+WORDS = {
+    row["code"]: row["short"] for row in _DEFECTS if row["short"]
+}  # short forms for the defects that Figure 2 shows
 _NOT_COUNTED = {row["code"] for row in _DEFECTS if not row["counted"]}
 
 
 def released_results() -> pd.DataFrame:
-    """Every result that the paper's authors released: what it is about, what is known against it, its medians.
+    """Every result that the paper's authors released: its model, its known defects and its medians.
 
     Columns of released_results.csv (model is empty where there is none) and of the paper's released_medians.csv,
     modality, family, attention, objective of the model, and ``counted``: whether it is a distinct, rightly extracted
@@ -52,13 +54,16 @@ def families_by_positions(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def absolute_against_others(families: pd.DataFrame, attention: str) -> tuple[float, float, int]:
-    """Median of families with absolute positions less that of others, its exact two-sided p, and how many dealings.
+    """The difference between families with absolute positions and other families, with an exact two-sided test.
 
-    The test, written down before it was run. Language models whose released result counts (no known defect of
-    extraction, no copy); a family's value is the median of its models' s; the statistic is the median of the families
-    with absolute positions (rows added to the embedding) less that of the others; families are exchangeable between the
-    kinds, so every way to deal them to groups of these sizes is equally likely; two-sided, encoders and decoders each
-    by themselves.
+    We wrote the test down before we ran it. It uses language models whose released result counts (without a known
+    defect of extraction, and not a copy). The value of a family is the median of s over its models. The statistic is
+    the median of the families with absolute positions (rows added to the embedding) minus the median of the others.
+    Under the null hypothesis every assignment of the families to groups of these sizes is equally likely. Encoders and
+    decoders are tested separately.
+
+    Returns:
+        The statistic, its p-value, and the number of assignments.
     """
     own = families[families["counted"] & (families["attention"] == attention)]
     groups = [own.loc[own["absolute"] == kind, "s"].to_numpy() for kind in (True, False)]

@@ -50,7 +50,7 @@ class State(str, Enum):
     MISSING = "missing"
 
 
-Name = Annotated[str, Meta(pattern=r"^[^/\\\x00-\x1f.][^/\\\x00-\x1f]*$", max_length=100)]  # of a folder
+Name = Annotated[str, Meta(pattern=r"^[^/\\\x00-\x1f.][^/\\\x00-\x1f]*$", max_length=100)]  # a folder name
 Settings = dict[str, Setting]
 Seeds = list[Annotated[int, Meta(ge=0, le=2**31 - 1)]]
 

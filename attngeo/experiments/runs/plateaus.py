@@ -4,7 +4,7 @@ It is half a nat below the entropy of single tokens.
 """
 
 PLATEAU_OF_CHARACTERS = 2.6
-PLATEAU = dict.fromkeys(("positions_pieces", "positions_pieces_longer"), 6.2)  # by experiment
+PLATEAU = dict.fromkeys(("positions_pieces", "positions_pieces_longer"), 6.2)  # the loss for each experiment
 
 
 def plateau_of(experiment: str) -> float:

@@ -38,7 +38,7 @@ from attngeo.inputs import Setting, cause, checked, read_json
 
 FINISHED = "finished"
 PLAN = "experiment.yml"  # beside the runs of an experiment
-ABOUT, ALL_ABOUT = "run.json", "runs.json"  # of a run in its own folder; of the runs in the tables of an experiment
+ABOUT, ALL_ABOUT = "run.json", "runs.json"  # file names in the folder of a run and of an experiment
 TABLES = ("history", "scores")
 # Settings that were added after the first runs were recorded, with the value that was used before. A run that was
 # recorded without a setting is read with this value, so that it can be compared with runs that were recorded with it.

@@ -105,7 +105,7 @@ def exchange_test(first: Mapping[str, float], second: Mapping[str, float], most:
     first_alone = [first[name] for name in sorted(first) if name not in both]
     second_alone = [second[name] for name in sorted(second) if name not in both]
     ranks = rankdata([*(first[name] for name in both), *(second[name] for name in both), *first_alone, *second_alone])
-    places = np.arange(len(first_alone) + len(second_alone))  # of the values without a pair
+    places = np.arange(len(first_alone) + len(second_alone))  # the values without a pair
     # for each exchange, which values are in the first group: those of pairs, the others of their pairs, those without
     chosen = [
         [*np.equal(swapped, 0), *np.equal(swapped, 1), *np.isin(places, dealt)]
@@ -184,7 +184,7 @@ class Compared:
     """Encoders compared with decoders, where a family counts once in either group."""
 
     separation: Separation
-    p: float  # of `exchange_test`
+    p: float  # the p-value of `exchange_test`
     n_exchanges: int
     least: float  # `least_told` for groups of this size
 

@@ -79,7 +79,7 @@ def layer_medians(layers: pd.DataFrame) -> pd.DataFrame:
     """
     stacks = layers.groupby(["model", "part"], sort=False)
     low, middle, high = (
-        stacks[list(SCORES)].agg(pd.Series.quantile, q=share)  # of what is scored
+        stacks[list(SCORES)].agg(pd.Series.quantile, q=share)  # quartiles skip layers without a score
         for share in (0.25, 0.5, 0.75)
     )
     rows = middle.join([(middle - low).add_suffix("_minus"), (high - middle).add_suffix("_plus")])

@@ -24,8 +24,8 @@ class Masking:
     """What an encoder is shown in place of the tokens that it predicts, and where it predicts them."""
 
     rate: float = 0.15  # share of the tokens of a block that are masked
-    hidden_share: float = 0.8  # of these: shown as the mask token
-    random_share: float = 0.1  # shown as a random token; the rest are shown as they are
+    hidden_share: float = 0.8  # share of the masked tokens that are shown as the mask token
+    random_share: float = 0.1  # share that is shown as a random token; the rest is shown unchanged
     read_left: int = 0  # places to the left of a masked token at which it is predicted
     noise_right: float = 0.0  # share of the tokens to the right of a block's one masked token that become random ones
 
@@ -144,7 +144,7 @@ class Batches:
         chosen_per_block = self.per_block
         masking = self.masking
         noise = 2 * n if masking.noise_right else 0  # further draws, after those of BERT
-        draws = np.empty((len(ids), n + 2 * chosen_per_block + noise))  # in [0, 1)
+        draws = np.empty((len(ids), n + 2 * chosen_per_block + noise))  # random numbers in [0, 1)
         for row, place in zip(draws, places, strict=True):  # a counter-based generator can draw for any place alone
             np.random.Generator(np.random.Philox(key=self.seed, counter=[0, 0, int(place), 0])).random(out=row)
         ends = np.cumsum([n, chosen_per_block, chosen_per_block])

@@ -21,8 +21,8 @@ from attngeo.experiments.training.losses import constraint_loss, linear_cross_en
 from attngeo.experiments.training.positions import PositionsBertConfig, take_positions
 from attngeo.initialisations import freeze_values, initialise_bert
 
-EPSILON = 1e-12  # of the layer normalisation (Table S1)
-STD = 0.02  # of BERT's weights at the start
+EPSILON = 1e-12  # for the layer normalisation (Table S1)
+STD = 0.02  # standard deviation of BERT's initial weights
 
 
 class _PredictsPositions:
@@ -165,7 +165,7 @@ def fold_logit_scale(model: PreTrainedModel, factor: float) -> None:
 
 def forms(model: PreTrainedModel) -> list[BilinearForm]:
     """``W_qk`` of every layer by its factors (Eqs. S19, S20), sharing memory with the model."""
-    model = getattr(model, "_orig_mod", model)  # of torch.compile
+    model = getattr(model, "_orig_mod", model)  # the module that torch.compile wraps
     d_head = model.config.hidden_size // model.config.num_attention_heads
     return [
         BilinearForm.from_linear(layer.self.query.weight, layer.self.key.weight, d_head)
@@ -175,7 +175,7 @@ def forms(model: PreTrainedModel) -> list[BilinearForm]:
 
 def position_rows(model: PreTrainedModel, n: int) -> Float[Tensor, "n d"] | None:
     """The first n rows of the table of position embeddings; None if the model has another positional encoding."""
-    model = getattr(model, "_orig_mod", model)  # of torch.compile
+    model = getattr(model, "_orig_mod", model)  # the module that torch.compile wraps
     if isinstance(model.config, PositionsBertConfig):
         return None
     return model.bert.embeddings.position_embeddings.weight[:n]

@@ -10,7 +10,7 @@ from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.moments import gram_moments
 from attngeo.choices import Constraint
 
-SLICE_BYTES = 1 << 24  # of float32 logits held at a time on a CPU, about its last cache
+SLICE_BYTES = 1 << 24  # float32 logits that a CPU holds at a time, about the size of its last cache
 
 
 def linear_cross_entropy(

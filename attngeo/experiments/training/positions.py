@@ -13,8 +13,8 @@ from transformers.models.bert.modeling_bert import eager_attention_forward
 from attngeo.bilinear.waves import waves
 from attngeo.choices import Positions, PositionTable
 
-BASE = 10_000.0  # of the rotary angles (Su et al. 2021)
-FROZEN_STRENGTH = 5.0  # norm of a frozen table, in units of that of a table as it starts
+BASE = 10_000.0  # for the rotary angles (Su et al. 2021)
+FROZEN_STRENGTH = 5.0  # norm of a frozen table, relative to the norm of an untrained one
 
 
 # Made by calling type(), because the shape checks of our tests would wrap a class statement as a dataclass.

@@ -17,7 +17,7 @@ class Probe:
     input_ids: Int[Tensor, "blocks n"]
     predicted: Int[Tensor, " blocks"]  # a position of each block
     tokens: Int[Tensor, " vocab"]  # ids, such as the commonest of a text
-    frequencies: Float[Tensor, " vocab"]  # of these tokens, with sum 1
+    frequencies: Float[Tensor, " vocab"]  # relative frequencies of these tokens
 
 
 def read_outs(model: PreTrainedModel, probe: Probe) -> Float[Tensor, "layers vocab vocab"]:

@@ -230,7 +230,7 @@ def _octave_columns(scores: dict) -> dict[str, float]:
 @contextmanager
 def stopping_after_the_step(recorder: Recorder) -> Iterator[None]:
     """Within it, Ctrl-C and SIGTERM finish the step, save a checkpoint and stop."""
-    if threading.current_thread() is not threading.main_thread():  # in a worker of dask
+    if threading.current_thread() is not threading.main_thread():  # for example in a worker of dask
         yield
         return
 

@@ -255,7 +255,7 @@ def _trainer(config, output, arguments, corpus, vocabulary, tokens, listen) -> R
         | {"commit": head(Path(attngeo.__file__).resolve().parents[1]) or ""},
     }
     recorder = Recorder(config, output, about, held_out, listen)
-    places = range(config.steps * config.batch_size)  # of the run's blocks, from its first step to its last
+    places = range(config.steps * config.batch_size)  # the blocks of the run, from its first step to its last
     trainer = RecordedTrainer(
         callbacks=[recorder], model=model, args=arguments, train_dataset=places, data_collator=batches.at
     )

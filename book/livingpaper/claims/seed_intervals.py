@@ -52,7 +52,7 @@ class Case:
     estimate: Estimate
     sign: int = 1  # the expected sign, 1 or -1
     form: Callable[[float], str] = as_score
-    training: Training = UNKNOWN  # of the models that were measured
+    training: Training = UNKNOWN  # how the measured models were trained
     what: str = ""  # what was measured, without its setting
     said: str = ""  # the outcome in words, if they differ from those of `outcome`
 

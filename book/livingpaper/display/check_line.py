@@ -36,7 +36,7 @@ CODE = "<!-- code of {} -->"
 FIRST = 4  # rows of numbers that an open check shows; a single further row is shown as well
 ROUNDING = 1e-6  # a comparison with 0 whose tolerance is at most this is an identity
 IN_WORDS = {"=": "{}", "≠": "a value other than {}", "<": "a value below {}", ">": "a value above {}"}
-CONFIRMED = {  # by the numbers that agree with us
+CONFIRMED = {  # what the numbers that agree with us confirm
     Verdict.HOLDS: "the statement",
     Verdict.STATED: "what we say about the statement and its assumption",
     Verdict.MISPRINT: "the corrected statement",

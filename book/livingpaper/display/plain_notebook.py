@@ -35,10 +35,10 @@ class _Page:
     """What the roles of one chapter stand for."""
 
     glued: Mapping[str, str]  # numbers and sentences of the run, by name
-    numbers: Mapping[str, str]  # of figures, tables and equations, by label: Figure 1, Table 2, (3)
+    numbers: Mapping[str, str]  # numbers of figures, tables and equations by label: Figure 1, Table 2, (3)
     statements: Mapping[str, str]  # names of definitions and theorems of all chapters, by label
     references: Mapping[str, Entry]
-    macros: Mapping[str, Any]  # of TeX: their text, or their text and the number of their arguments
+    macros: Mapping[str, Any]  # TeX macros: their text, or their text and the number of their arguments
 
 
 def plain_notebook(run: NotebookNode, checkout: Path) -> NotebookNode:

@@ -30,7 +30,7 @@ class Finding(NamedTuple):
     number: str  # statement and part, as the book prints them
     check: str  # name of the check
     verdict: Verdict
-    supported: bool  # by the numbers of every chapter that shows it
+    supported: bool  # whether the numbers of every chapter that shows it agree
     badge: str  # the verdict's badge, or one that says that this run does not support it
     links: str  # links to the chapters
 

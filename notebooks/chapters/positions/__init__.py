@@ -36,7 +36,7 @@ EARLIER = {"positions_mini": (430, 431, 432)}  # seeds of the plan before it was
 ARMS = ("mlm-learned", "mlm-rotary", "clm-learned", "clm-rotary")
 KINDS = {"learned": "table", "rotary": "rotary", "bias": "bias", "none": "none"}  # of positions, as figures name them
 S = "symmetry"
-MAIN = "90 %"  # of the variance of a table is in its position space, the variant that pages show
+MAIN = "90 %"  # the share of a table's variance in its position space, in the variant that pages show
 ENOUGH = 0.2  # above which the interval of the first measure is to lie
 
 

@@ -1,4 +1,4 @@
-"""Whether two places help to predict each other as much: the coefficients of the update of W_qk, along training.
+"""Do two places help equally to predict each other? The coefficients of the update of W_qk during training.
 
 ``python -m chapters.why.agreement EXPERIMENT`` measures the runs of an experiment whose checkpoints are kept, and
 writes EXPERIMENT/agreement.csv, a row per run, step and layer. What is recorded of runs whose checkpoints are gone
@@ -29,7 +29,7 @@ from attngeo.experiments.training.train import prepare_text
 from attngeo.files.atomic import write_text
 
 SEQUENCES = 64  # held-out blocks of which every place is hidden in turn
-STEPS = (50, 100, 200, 400, 800)  # of the checkpoints that are measured, besides the start and the end
+STEPS = (50, 100, 200, 400, 800)  # we measure the checkpoints of these steps, the start and the end
 
 
 def update_coefficients(
@@ -123,7 +123,7 @@ def agreement_table(experiment: Experiment) -> pd.DataFrame:
         kept = config.keep_checkpoints and (run.folder / "checkpoints").is_dir()
         if run.state is not State.RECORDED or not kept or config.objective != "mlm":
             continue
-        if text is None:  # of all runs of a plan
+        if text is None:  # all runs of a plan have the same text
             _, vocabulary, tokens = prepare_text(config)
             text = vocabulary, held_out_blocks(config, tokens)
         vocabulary, blocks = text

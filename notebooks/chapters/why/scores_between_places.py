@@ -50,8 +50,8 @@ from attngeo.files.atomic import write_text
 from attngeo.files.checkout import data
 
 WATCHED = "attngeo-watched"  # the name under which transformers finds the attention that is watched
-LEAST = torch.finfo(torch.float32).tiny  # weights below it have lost digits, in models that compute them so
-PLACES, TEXTS = 32, 128  # of the models in packages
+LEAST = torch.finfo(torch.float32).tiny  # in single precision, smaller weights have lost digits
+PLACES, TEXTS = 32, 128  # for the models in packages
 BLOCKS = 512  # held-out blocks of text, for the models of runs
 BATCH = 16
 CORPUS = "$ATTNGEO_CORPORA/wikitext2/wikitext2-valid.txt.xz"
@@ -71,7 +71,7 @@ def mean_scores(model: PreTrainedModel, ids: Int[Tensor, "texts n"]) -> Float[Te
     Raises:
         CheckpointError: the attention of the model cannot be watched, or weights are too small to take logarithms of.
     """
-    sums: dict[int, Tensor] = {}  # of each attention module
+    sums: dict[int, Tensor] = {}  # the sum of each attention module
 
     def watch(own: Callable, module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, **options: Any) -> Any:
         weights = own(module, query, key, value, None, **options)[1].double()

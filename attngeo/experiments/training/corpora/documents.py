@@ -92,7 +92,7 @@ def _rows(file: Path) -> Iterator[str | None]:
         from pyarrow import parquet
 
         name = _text_field(parquet.read_schema(file).names)
-        table = parquet.ParquetFile(file, read_dictionary=[name])  # what is repeated is held once
+        table = parquet.ParquetFile(file, read_dictionary=[name])  # a repeated text is held once
         for batch in table.iter_batches(1024, columns=[name]):
             yield from (value.as_py() for value in batch.column(0))
         return

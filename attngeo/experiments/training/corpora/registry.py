@@ -24,7 +24,7 @@ from attngeo.inputs import cause, local_path, read_yaml
 EMBEDDED = "embedded"
 SHORTEST = 200  # characters of a document; shorter docstrings say little
 SKIPPED = {"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "turtledemo", "pydoc_data"}
-MAX_CHARACTERS = 1_000_000_000  # by default, of one corpus of the Hub: about 0.5 GB of tokens on disk
+MAX_CHARACTERS = 1_000_000_000  # default for a corpus of the Hub: about 0.5 GB of tokens on disk
 SHUFFLE_BUFFER = 10_000  # documents
 
 
@@ -90,7 +90,7 @@ def _python_documents() -> Iterator[str]:
         file = folder / name
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of other people's source
+                warnings.simplefilter("ignore")  # about source code that is not ours
                 tree = ast.parse(file.read_bytes())
         except (OSError, SyntaxError, ValueError):
             continue

@@ -58,7 +58,7 @@ def tokenize(
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(target.with_suffix(".lock")):
-                if not target.exists():  # else another process was first
+                if not target.exists():  # another process may have been first
                     _write(target, corpus, vocabulary, text, held_out)
     except OSError as error:
         raise CorpusError(

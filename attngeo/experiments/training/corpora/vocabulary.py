@@ -16,7 +16,7 @@ from attngeo.inputs import cause, local_path
 TRAINED = "trained"
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 LARGEST = 2**20  # ids of any tokenizer
-TRAINING_CHARACTERS = 20_000_000  # of the corpus, from its start: enough for a vocabulary of 30,522
+TRAINING_CHARACTERS = 20_000_000  # the beginning of a corpus, enough for a vocabulary of 30,522 tokens
 SPELLINGS = {  # how tokenizers spell the special tokens that we need
     "start": ("[CLS]", "<s>", "<|startoftext|>", "<|endoftext|>"),
     "end": ("[SEP]", "</s>", "<|endoftext|>"),
