@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import compress
 from math import isnan
 from statistics import median
 
@@ -123,7 +124,13 @@ def cells(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
             numbers = [cell for score in SHOWN for cell in _score_cells(row, score)]
             numbers += _heads_cells(row)
         lines.append([row["part"], str(row["layer"]), *head, *numbers])
-    return names, lines
+    return filled(names, lines)
+
+
+def filled(names: list[str], lines: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """Names and cells of the columns in which any cell has a word."""
+    kept = [any(map(str.strip, column)) for column in zip(*lines, strict=True)]
+    return list(compress(names, kept)), [list(compress(line, kept)) for line in lines]
 
 
 def _score_cells(row: Row, score: str) -> tuple[str, str, str]:

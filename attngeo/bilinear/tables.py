@@ -11,7 +11,7 @@ from typing import Any, ClassVar, SupportsIndex, TypeVar, overload
 from attngeo.bilinear.null_laws import laws_of_shape
 from attngeo.bilinear.rows import ScoreRow
 from attngeo.bilinear.scores import SUM
-from attngeo.bilinear.summary import SHOWN, cells, is_dead, outside, summary, without_law
+from attngeo.bilinear.summary import SHOWN, cells, filled, is_dead, outside, summary, without_law
 from attngeo.errors import needs
 
 
@@ -146,7 +146,7 @@ class ModelTable(Table[ModelRow]):
         for row in self:
             numbers = [cell for s in SHOWN for cell in _score_cells(row, s)]
             lines.append([row.model, row.part, row.positions, f"{row.n_layers} x {row.d_model}", *numbers])
-        return names, lines
+        return filled(names, lines)
 
     def sentences(self) -> list[str]:
         """How to read the table, and what could not be read."""

@@ -12,6 +12,7 @@ import torch
 from attngeo.bilinear.rows import COLUMNS as OF_SCORES
 from attngeo.bilinear.scores import GAMMA, SUM, Convention
 from attngeo.bilinear.similarity import similarity
+from attngeo.bilinear.summary import filled
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.layers import AttentionLayer, Checkpoint
 from attngeo.checkpoints.rows import layer_rows
@@ -89,7 +90,7 @@ def cells(rows: Sequence[dict], letters: dict[str, str]) -> tuple[list[str], lis
         blank = {name for name in CHANGES if row["checkpoint"] == row["reference"] or isnan(row[name])}
         by_s, by_d, *far = ("" if name in blank else f"{row[name]:{spec}}" for name, spec in SPECS.items())
         shown.append([letters[row["checkpoint"]], row["part"], str(row["layer"]), *head, s, by_s, d, by_d, *far])
-    return names, shown
+    return filled(names, shown)
 
 
 def summary(rows: Sequence[dict], letters: dict[str, str]) -> list[str]:

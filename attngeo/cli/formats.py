@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -87,9 +86,6 @@ def text_of(rows: Sequence[dict], view: View, form: str) -> str:
         return text.getvalue()
     if form == "json":
         return json.dumps([_finite(row) for row in rows], indent=1) + "\n"
-    filled = [any(map(str.strip, column)) for column in zip(*view.cells, strict=True)]
-    cells = [list(compress(row, filled)) for row in view.cells]
-    view = view._replace(names=list(compress(view.names, filled)), cells=cells)
     if form == "html":
         from attngeo.plot.report import report
 
