@@ -84,8 +84,8 @@ glue("planned-harm", max(p.primary.difference().high for p in symmetry), ".2f")
 # identical, and both models read the same text in the same order. We wrote down the question, the measure and the seeds of each
 # [planned comparison](../recorded_runs.md#planned-runs) before its first run.
 #
-# We compare the final losses on held-out text, always as symmetric minus random initialisation. We fixed in advance how to
-# interpret this difference. If its 95 % confidence interval over seeds lies within ±{glue:text}`band` nats, there is *no
+# We compare the final losses on held-out text and always report the difference as symmetric minus random initialisation. We fixed in
+# advance how to interpret this difference. If its 95 % confidence interval over seeds lies within ±{glue:text}`band` nats, there is *no
 # difference*. Otherwise, symmetric initialisation is *faster* if the interval lies below 0 and *slower* if the interval lies
 # above 0, and the comparison is *undecided* if the interval includes 0. We distinguish two cases of *faster*: symmetric
 # initialisation is *clearly faster* if the confidence interval of the share of training steps that it saves lies above
@@ -117,7 +117,7 @@ glue("planned-harm", max(p.primary.difference().high for p in symmetry), ".2f")
 
 # %% tags=["remove-cell"]
 def of_plans() -> list[Setting]:
-    """Planned comparisons of a symmetric with a random start, for encoders."""
+    """Planned comparisons of symmetric with random initialisation, for encoders."""
     return [p for p in starts.about_symmetry(planned()) if p.encoder]
 
 

@@ -88,7 +88,7 @@ def queries(heads: int, d: int, generator: torch.Generator) -> Float[Tensor, "he
 
 
 def tied_keys(wq: Float[Tensor, "heads d d_head"]) -> Float[Tensor, "heads d d_head"]:
-    """``W_k = W_q``, the recipe of a symmetric start."""
+    """``W_k = W_q``, the recipe of symmetric initialisation."""
     return wq
 
 
@@ -645,7 +645,7 @@ def flow_conserves_imbalance(seed=0, n=6, d=7, d_head=3):
     shapes = (n, d), (n, d), (d, d_head), (d, d_head), (1, d_head), (1, d_head)
     x, target, wq, wk, bq, bk = (torch.randn(*s, generator=generator, dtype=torch.float64) for s in shapes)
     biased = torch.cat([wq, bq]), torch.cat([wk, bk])
-    gq, gk = gradients(x, target, wq, wq)  # of a symmetric start: one factor twice
+    gq, gk = gradients(x, target, wq, wq)  # symmetric initialisation: one factor twice
     changed, of_half = (imbalance(wq - step * gq, wq - step * gk) for step in (RATE, RATE / 2))
     signs = [imbalance(wq - step * gq.sign(), wq - step * gk.sign()).norm() for step in (RATE, RATE / 2)]
     yield exact("derivative along the flow", drift(x, target, wq, wk))
@@ -755,7 +755,7 @@ def stated(source: str) -> tuple[pd.Series, pd.Series]:
 
 
 def gains_for_good(layers: int) -> pd.DataFrame:
-    """Speed-up for good (%) in the released curves, by text: 0 if the loss does not stay below that of the random start."""
+    """Speed-up for good (%) in the released curves, by text: 0 if it does not stay below the random one."""
     curves = released_curves().query("layers == @layers")
     return curves.pivot(index="dataset", columns="part", values="persistent_percent").fillna(0.0)
 

@@ -150,9 +150,9 @@ def delay(pair: Contrast, step: int) -> str:
     when = f"Over the last fifth of the training steps, the loss of the {part}"
     size = f"{number(abs(later.value), 2)} nats"
     return {
-        HURTS: f"{when} decreased by {size} more if symmetry was forbidden than it did without a constraint. Since the"
+        HURTS: f"{when} decreased by {size} more with symmetry forbidden than without a constraint. Since the"
         f" constrained {part} was still catching up, part of the cost may only be a delay.",
-        HELPS: f"{when} decreased by {size} less if symmetry was forbidden than it did without a constraint, so the"
+        HELPS: f"{when} decreased by {size} less with symmetry forbidden than without a constraint, so the"
         f" constrained {part} was not catching up.",
         NO_DIFFERENCE: f"{when} decreased equally with symmetry forbidden and without a constraint, up to the variation"
         " between seeds.",

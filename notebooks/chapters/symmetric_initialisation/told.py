@@ -7,7 +7,7 @@ from scipy import stats
 from chapters.symmetric_initialisation.speed_ups import speed_up_of
 from chapters.symmetric_initialisation.starts import AGAIN, FOUND, Outcome, Setting
 from attngeo.experiments.runs.estimates import LEVEL, NEVER
-from attngeo.experiments.runs.numbers_in_words import as_percent, extent, number, share_of, spelled
+from attngeo.experiments.runs.numbers_in_words import as_percent, extent, number, spelled
 
 COUNTED = "planned comparisons of small encoders"
 
@@ -15,6 +15,10 @@ COUNTED = "planned comparisons of small encoders"
 def of_encoders(plans: Sequence[Setting]) -> list[Setting]:
     """Comparisons of encoders, without the one that repeats another."""
     return [p for p in plans if p.encoder and p.plan != AGAIN]
+
+
+def _share(count: int, total: int) -> str:
+    return f"all {spelled(total)}" if count == total else f"{spelled(count)} of the {spelled(total)}"
 
 
 def answer(plans: Sequence[Setting]) -> str:
@@ -30,15 +34,15 @@ def _clear(compared: Sequence[Setting]) -> str:
     if not clear and len(compared) == 1:
         return "In our planned comparison of small encoders, symmetric initialisation did not clearly help."
     if not clear:
-        return f"In none of our {len(compared)} {COUNTED} did symmetric initialisation clearly help."
+        return f"In none of our {spelled(len(compared))} {COUNTED} did symmetric initialisation clearly help."
     saved = sorted(speed_up_of(p.primary).value for p in clear)
     percent = as_percent(saved[0]) if len(saved) == 1 else extent(saved, as_percent)
     if len(compared) == 1:
         where = "In our planned comparison of small encoders"
     elif len(clear) == len(compared):
-        where = f"In all {len(clear)} {COUNTED}"
+        where = f"In all {spelled(len(clear))} {COUNTED}"
     else:
-        where = f"In {spelled(len(clear))} of our {len(compared)} {COUNTED}"
+        where = f"In {spelled(len(clear))} of our {spelled(len(compared))} {COUNTED}"
     return f"{where}, symmetric initialisation clearly helped: it saved {percent} of the training steps."
 
 
@@ -46,7 +50,7 @@ def _others(compared: Sequence[Setting]) -> str:
     others = [p for p in compared if p.outcome is not Outcome.MUCH_FASTER]
     if not others or len(others) == len(compared):
         return ""
-    where = "In the other comparison" if len(others) == 1 else f"In the other {len(others)} comparisons"
+    where = "In the other comparison" if len(others) == 1 else f"In the other {spelled(len(others))} comparisons"
     return f"{where}, symmetric initialisation saved few or no training steps, or the result was undecided."
 
 
@@ -55,7 +59,7 @@ def _repeated(plans: Sequence[Setting]) -> str:
     if not {FOUND, AGAIN} <= set(by_name) or by_name[FOUND].outcome is not Outcome.MUCH_FASTER:
         return ""
     again = by_name[AGAIN]
-    when = f"When we repeated this comparison with {len(again.primary)} new seeds,"
+    when = f"When we repeated this comparison with {spelled(len(again.primary))} new seeds,"
     return {
         Outcome.MUCH_FASTER: f"{when} symmetric initialisation saved {as_percent(speed_up_of(again.primary).value)} of the steps.",
         Outcome.FASTER: f"{when} symmetric initialisation lowered the final loss but did not clearly save training steps.",
@@ -70,7 +74,7 @@ def _slower(compared: Sequence[Setting]) -> str:
     if len(compared) == 1:
         return "It raised the final loss." if slower else "It did not clearly raise the final loss either."
     if slower:
-        return f"In {share_of(slower, len(compared))} comparisons, symmetric initialisation raised the final loss."
+        return f"In {_share(slower, len(compared))} comparisons, symmetric initialisation raised the final loss."
     return "In no comparison did symmetric initialisation clearly raise the final loss."
 
 
@@ -81,7 +85,7 @@ def below_zero(plans: Sequence[Setting]) -> str:
     clear = [p for p in below if p.outcome is Outcome.MUCH_FASTER]
     if not below:
         return "In no comparison of encoders does the confidence interval lie entirely below zero."
-    where = f"In {share_of(len(below), len(compared))} comparisons" if len(compared) > 1 else "In the comparison"
+    where = f"In {_share(len(below), len(compared))} comparisons" if len(compared) > 1 else "In the comparison"
     sentences = [f"{where} of encoders, the confidence interval lies entirely below zero."]
     for p in below:
         gain = f"{number(-p.primary.difference().value, 3)} nats"
@@ -92,8 +96,8 @@ def below_zero(plans: Sequence[Setting]) -> str:
             sentences.append(f"{what} lowers the final loss by {gain} and saves {share}.")
         else:
             sentences.append(
-                f"{what} lowers the final loss by only {gain}. By our measure, this saves {share}, so the result"
-                " counts as only slightly faster."
+                f"{what} lowers the final loss by only {gain}. By our measure, this saves {share}, so we"
+                " call symmetric initialisation only slightly faster in this comparison."
             )
     if len(plans) > len(compared) > 1:
         sentences.append(
@@ -120,10 +124,10 @@ def by_chance(plans: Sequence[Setting]) -> str:
     significant = sum(len(compared) * p.p < 1 - LEVEL for p in compared)
     verb = "is" if significant < 2 else "are"
     return (
-        f"Of the {len(compared)} comparisons of encoders, {spelled(below)} {'has' if below == 1 else 'have'} a confidence"
+        f"Of the {spelled(len(compared))} comparisons of encoders, {spelled(below)} {'has' if below == 1 else 'have'} a confidence"
         " interval that lies entirely below zero. If symmetry had no effect at all and the comparisons were independent, at"
         f" least {spelled(below)} such interval{'s' * (below > 1)} would occur with a probability of {chance:.3f}. After a"
-        f" Bonferroni correction for {len(compared)} comparisons, {spelled(significant) if significant else 'none'} of the"
+        f" Bonferroni correction for {spelled(len(compared))} comparisons, {spelled(significant) if significant else 'none'} of the"
         f" comparisons {verb} significant."
     )
 

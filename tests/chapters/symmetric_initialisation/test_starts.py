@@ -155,13 +155,19 @@ def judged(outcome, plan="a plan"):
     ("outcomes", "words"),
     [
         ([Outcome.MUCH_FASTER], "In our planned comparison of small encoders, symmetric initialisation clearly helped"),
-        ([Outcome.MUCH_FASTER] * 2, "In all 2 planned comparisons of small encoders, symmetric initialisation clearly"),
+        (
+            [Outcome.MUCH_FASTER] * 2,
+            "In all two planned comparisons of small encoders, symmetric initialisation clearly",
+        ),
         (
             [Outcome.MUCH_FASTER, Outcome.SAME],
             "In the other comparison, symmetric initialisation saved few or no training steps",
         ),
-        ([Outcome.SAME, Outcome.UNDECIDED], "In none of our 2 planned comparisons of small encoders did symmetric"),
-        ([Outcome.SLOWER, Outcome.SAME], "In 1 of the 2 comparisons, symmetric initialisation raised the final loss."),
+        ([Outcome.SAME, Outcome.UNDECIDED], "In none of our two planned comparisons of small encoders did symmetric"),
+        (
+            [Outcome.SLOWER, Outcome.SAME],
+            "In one of the two comparisons, symmetric initialisation raised the final loss.",
+        ),
         ([Outcome.SAME] * 2, "In no comparison did symmetric initialisation clearly raise the final loss."),
         ([Outcome.SAME], "initialisation did not clearly help. It did not clearly raise the final loss either."),
         ([Outcome.SLOWER], "symmetric initialisation did not clearly help. It raised the final loss."),
@@ -178,13 +184,13 @@ def test_intervals_below_zero_are_counted_in_whole_sentences():
     assert told.below_zero([same]).startswith("In no comparison of encoders does")
     assert told.below_zero([found]).startswith("In the comparison of encoders, the confidence")
     assert (
-        "In 1 of the 2 comparisons of encoders, the confidence interval lies entirely below zero. In"
+        "In one of the two comparisons of encoders, the confidence interval lies entirely below zero. In"
         in told.below_zero([found, same, again])
     )
     assert told.by_chance([same]).startswith("None of the comparisons of encoders has")
     assert "such an interval would occur with a probability of 0.025" in told.by_chance([found])
     both = told.by_chance([found, same, again])
-    assert both.startswith("Of the 2 comparisons of encoders, one has a confidence interval")
+    assert both.startswith("Of the two comparisons of encoders, one has a confidence interval")
     assert "at least one such interval would" in both and both.endswith("none of the comparisons is significant.")
     assert told.by_chance([again]) == "The chosen experiments include no first comparison of encoders."
 
