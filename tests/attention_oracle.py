@@ -11,7 +11,7 @@ queries and keys left out, so that nothing but W_qk remains in the logits.
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from inspect import getattr_static, signature
 from os.path import commonprefix
@@ -152,17 +152,17 @@ class Observation:
         return float((logits.softmax(-1) - probabilities).abs().max())
 
 
-def observe(case: Case, folder: Path) -> list[Observation]:
-    """Save, read and run a case's model."""
+def observe(case: Case, folder: Path, positions: bool = False, norms: bool = False) -> list[Observation]:
+    """Save, read and run a case's model; with or without rotary positions, and norms of queries and keys."""
     torch.manual_seed(0)
     torch.set_default_dtype(torch.float64)
     try:
-        return _observe(case, folder)
+        return _observe(case, folder, positions, norms)
     finally:
         torch.set_default_dtype(torch.float32)
 
 
-def _observe(case: Case, folder: Path) -> list[Observation]:
+def _observe(case: Case, folder: Path, positions: bool, norms: bool) -> list[Observation]:
     with no_init_weights():
         model = (case.build or small_model(case.model_type))().eval()
     model.config._experts_implementation = "eager"  # the others know no float64
@@ -175,11 +175,14 @@ def _observe(case: Case, folder: Path) -> list[Observation]:
     opened = open_model(model, dict(model.config.to_dict(), model_type=case.model_type))
     in_memory = list(opened)
     weights = load_weights(folder)
-    leave_out_positions_and_norms(model)
+    if not positions:
+        leave_out_positions(model)
+    if not norms:
+        leave_out_norms(model)
     normalised = watch_norms(model)
     watched = {plan: Watched(model, live) for plan, live in zip(checkpoint.plans, opened.plans, strict=True)}
     Watched.running, Watched.unread = [], []
-    with torch.no_grad(), recorded_softmax(), without_rotation(model):
+    with torch.no_grad(), recorded_softmax(), nullcontext() if positions else without_rotation(model):
         case.run(model) if case.run else run_alone(model, [each.module for each in watched.values()])
     assert case.run or not Watched.unread, "the model has more attention than was read"
     observations = []
@@ -334,15 +337,20 @@ def randomise(model: PreTrainedModel) -> None:
                 parameter.uniform_(0.5, 1.5)
 
 
-def leave_out_positions_and_norms(model: nn.Module) -> None:
-    """Every token at position 0, where the rotation has cosine 1 and sine 0; queries and keys not normalised."""
-    for name, module in model.named_modules():
+def leave_out_positions(model: nn.Module) -> None:
+    """Every token at position 0, where the rotation has cosine 1 and sine 0."""
+    for module in model.modules():
         if any(word in type(module).__name__ for word in ("RotaryEmbedding", "RopePositionEmbedding")):
             module.register_forward_hook(
                 lambda module, args, output: (
                     (torch.ones_like(output[0]), torch.zeros_like(output[1])) if isinstance(output, tuple) else output
                 )
             )
+
+
+def leave_out_norms(model: nn.Module) -> None:
+    """Queries and keys not normalised."""
+    for name, module in model.named_modules():
         if name.rpartition(".")[2] in QK_NORMS:
             module.register_forward_hook(lambda module, args, output: args[0])
 

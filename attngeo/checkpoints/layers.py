@@ -18,12 +18,15 @@ from jaxtyping import Float
 
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.positions import sinusoids
+from attngeo.bilinear.rotations import Rotation, at_distance
 from attngeo.checkpoints.adapters import Adapter, open_adapter
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import ABSOLUTE, Entry, Matrix, Part
 from attngeo.checkpoints.architectures.keys import BESIDE
 from attngeo.checkpoints.architectures.locate import is_opened, locate, unfollowed
 from attngeo.checkpoints.architectures.plans import LayerPlan
+from attngeo.checkpoints.architectures.qk_norms import norms_of, with_gains
+from attngeo.checkpoints.architectures.rotary import NoRotation, is_hidden, limit_of, rotation_of
 from attngeo.checkpoints.architectures.stacks import Count, Misfit
 from attngeo.checkpoints.derived import Computed, by_plain_names, companions, require_readable
 from attngeo.checkpoints.gguf_files import GgufFile, gguf_path
@@ -49,6 +52,7 @@ WITHOUT_TABLE = {  # kinds of positions outside the embedding, in words
     "object-queries": "by learned queries without an order",
     "unknown": "in a way that the names of the tensors do not tell",
 }
+DIVISION = "the division of queries and keys by their norms, a positive number for each token and head"
 # configuration keys that tell the width of a head, or of all heads
 WIDTH_OF_A_HEAD = re.compile(
     "head_dim|dim_head|head_size|head_width|d_kv|d_head|kv_channels|key_length|head_ratio|per_layer|q_dim|qk_|kv_heads"
@@ -73,6 +77,10 @@ class AttentionLayer:
         matrix: whose form it is, "qk" or "ov".
         read_as: the model_type that was asked for, "" where it is read as its own.
         head_numbers: the heads by their original numbers where others were pruned, () where all are there.
+        distance: position of the key minus that of the query, None where positions do not rotate the form.
+        qk_norms: tensors with gains of norms of queries and keys, where those are folded in.
+        reweighted: whether coordinates were multiplied by unequal numbers, such as gains, after which the scores of
+            random weights are not known.
     """
 
     part: Part
@@ -85,6 +93,9 @@ class AttentionLayer:
     matrix: Matrix = "qk"
     read_as: str = ""
     head_numbers: tuple[int, ...] = ()
+    distance: int | None = None
+    qk_norms: tuple[str, ...] = ()
+    reweighted: bool = False
 
 
 class Checkpoint:
@@ -104,9 +115,11 @@ class Checkpoint:
             the values alone.
         matrix: whose forms are read, "qk" or "ov".
         plans: of the layers, where they are known without a config.
+        distance: read ``W_q R_m W_k^T`` at this distance m, as for `open_checkpoint`.
+        fold_qk_norm: multiply both factors by the gains of norms of queries and keys.
 
     Raises:
-        ParameterError: another matrix.
+        ParameterError: another matrix, or a distance or norms of queries and keys for another matrix than "qk".
         CheckpointError: unknown architecture, or the tensors do not fit the config; there is nothing to fold; values
             and outputs are not known.
     """
@@ -123,6 +136,8 @@ class Checkpoint:
         matrix: Matrix = "qk",
         own_type: str | None = None,
         plans: list[LayerPlan] | None = None,
+        distance: int | None = None,
+        fold_qk_norm: bool = False,
     ) -> None:
         if matrix not in get_args(Matrix):
             raise ParameterError(f"matrix is {matrix!r}, and those that can be read are 'qk' and 'ov'; name one.")
@@ -158,6 +173,47 @@ class Checkpoint:
             raise CheckpointError(f"{self.name}: values and outputs {why}; score W_qk, matrix 'qk'.")
         if fold_norm:
             _require_gains(self.name, self.plans)
+        self.distance, self.fold_qk_norm = distance, fold_qk_norm
+        self._without_rotation: dict[LayerPlan, NoRotation] = {}  # why layers are left out
+        self._rotations: dict[LayerPlan, Rotation | None] = {}
+        self._qk_norms: dict[LayerPlan, tuple[list[str], list[str]]] = {}
+        if distance is not None or fold_qk_norm:
+            self._prepare_queries_and_keys()
+
+    def _prepare_queries_and_keys(self) -> None:
+        """Find the rotation of each layer and its norms of queries and keys, as far as they are asked for."""
+        if self.distance is not None and not isinstance(self.distance, int):
+            raise ParameterError(f"distance is {self.distance!r}; it must be a whole number of tokens, or None.")
+        if self.matrix != "qk":
+            raise ParameterError("Distances and norms of queries and keys belong to W_qk; score the matrix 'qk'.")
+        if any(isinstance(file, GgufFile) for file in self._all_files):
+            raise CheckpointError(
+                f"{self.name}: a GGUF file stores queries and keys in an order of its own, so neither rotations nor"
+                f" norms of queries and keys can be followed; score the original weights."
+            )
+        what = f"at distance {self.distance}"
+        try:
+            if self.distance is not None:
+                self._rotate(self.distance)
+            what = "with the gains of norms of queries and keys"
+            if self.fold_qk_norm:
+                normed = [plan for plan in self.plans if "norms" in plan.beside]
+                self._qk_norms = {plan: norms_of(plan, self._files) for plan in normed}
+                if not normed:
+                    raise CheckpointError("it has no such norms that are known")
+        except CheckpointError as error:
+            raise CheckpointError(f"{self.name} cannot be scored {what}: {error}.") from error
+
+    def _rotate(self, m: int) -> None:
+        """Find the rotation of every layer at the distance m, and leave out parts without rotary positions."""
+        for plan in self.plans:
+            try:
+                self._rotations[plan] = rotation_of(plan, m)
+            except NoRotation as error:
+                self._without_rotation[plan] = error
+        self.plans = list(self._rotations)
+        if not self.plans:
+            raise next(iter(self._without_rotation.values()))
 
     def __len__(self) -> int:
         return len(self.plans)
@@ -208,7 +264,7 @@ class Checkpoint:
             for words in self._beside(plan):
                 parts.setdefault(words, set()).add(plan.part)
         in_all = {plan.part for plan in self.plans}
-        order = [*(f"positions {how}" for how in WITHOUT_TABLE.values()), *BESIDE.values()]
+        order = [*(f"positions {how}" for how in WITHOUT_TABLE.values()), *BESIDE.values(), DIVISION]
         return [
             words if parts[words] == in_all else f"{words} ({_and(sorted(parts[words], key=PARTS.index))} layers)"
             for words in dict.fromkeys(order)
@@ -217,18 +273,21 @@ class Checkpoint:
 
     def _beside(self, plan: LayerPlan) -> Iterator[str]:
         """What a layer has beside ``W_qk``, in words."""
-        if plan.positions and plan.positions.kind in WITHOUT_TABLE:
+        if plan.positions and plan.positions.kind in WITHOUT_TABLE and self.distance is None:
             yield f"positions {WITHOUT_TABLE[plan.positions.kind]}"
         normalised = {each.model_type for each in self.plans if each.norm or "gains" in each.beside}
         has_gains = plan.model_type in normalised if plan.part == "cross" else plan.norm or "gains" in plan.beside
         if has_gains and not (self.fold_norm and plan.norm):
             yield BESIDE["gains"]
-        yield from (BESIDE[word] for word in plan.beside if word != "gains")
+        folded = plan in self._qk_norms
+        yield from (BESIDE[word] for word in plan.beside if word != "gains" and not (folded and word == "norms"))
+        if folded:
+            yield DIVISION
 
     @property
     def unread(self) -> list[str]:
         """Weights named as those of queries are that no layer here has, as of a tower that its entry does not know."""
-        read = {plan.query for plan in self.plans}
+        read = {plan.query for plan in (*self.plans, *self._without_rotation)}
         modules = {name: name.removesuffix(".weight").removesuffix(".linear") for name in self._files}
         return [n for n, module in modules.items() if n not in read and module.rpartition(".")[2] in QUERIES]
 
@@ -287,6 +346,32 @@ class Checkpoint:
             )
         return lines
 
+    @property
+    def included(self) -> list[str]:
+        """Sentences about what was asked to be part of ``W_qk``: rotations of positions and gains of norms."""
+        lines: list[str] = []
+        if self.distance is not None:
+            lines.append(
+                f"The scores are those of W_q R_m W_k^T at the distance m = {self.distance}, the position of the key"
+                f" minus the position of the query. R_m rotates keys as the configuration says"
+                f"{', in texts of up to ' + limit + ' tokens' if (limit := self._limit()) else ''}."
+            )
+            still = [plan for plan in self.plans if self._rotations[plan] is None]
+            hidden = [plan for plan in self.plans if is_hidden(plan, self.distance)]
+            if still:
+                lines.append(f"W_qk is the same at all distances in {_listed(still)}, where positions rotate nothing.")
+            if hidden:
+                lines.append(f"No query attends that far in {_listed(hidden)}, because of a window.")
+            lines += dict.fromkeys(f"Some layers are left out: {why}." for why in self._without_rotation.values())
+        if self._qk_norms:
+            lines.append("The gains of the norms of queries and keys are multiplied into W_q and W_k.")
+        return lines
+
+    def _limit(self) -> str:
+        """The length of texts up to which the rotations are the ones read, "" where they do not depend on it."""
+        limits = [limit for plan in self.plans if (limit := limit_of(plan, self.distance or 0))]
+        return f"{min(limits):,}" if limits else ""
+
     def _of_unstated_width(self) -> LayerPlan | None:
         """The first layer whose heads are wider or narrower than d / H without a configuration key for their width."""
         configs = [self._config]
@@ -306,6 +391,7 @@ class Checkpoint:
 
     def _spans(self, plan: LayerPlan) -> dict[str, tuple[int, int] | None]:
         gains = {name: None for name in (plan.norm, plan.key_norm) if name} if self.fold_norm and plan.norm else {}
+        gains |= dict.fromkeys(name for names in self._qk_norms.get(plan, ()) for name in names)
         return plan.spans(self.matrix) | gains
 
     def read(self, plan: LayerPlan) -> AttentionLayer:
@@ -323,6 +409,12 @@ class Checkpoint:
                 for name in (norm, plan.key_norm or norm)
             )
             form = BilinearForm(form.wq * (gain if self.matrix == "qk" else 1), form.wk * of_keys)
+        qk_norms = self._qk_norms.get(plan, ([], []))
+        if plan in self._qk_norms:
+            form = with_gains(form, plan, [[read[name] for name in names] for names in qk_norms])
+        rotation = self._rotations.get(plan)
+        if rotation is not None and self.distance is not None:
+            form = at_distance(form, self.distance, rotation)
         for name, factor in zip(plan.names(self.matrix), (form.wq, form.wk), strict=True):
             least, greatest = zip(*(torch.aminmax(head.mT) for head in factor), strict=True)  # NaN if any is
             if not torch.stack((*least, *greatest)).isfinite().all():
@@ -342,6 +434,9 @@ class Checkpoint:
             self.matrix,
             self.read_as,
             plan.head_numbers,
+            self.distance,
+            tuple(name for names in qk_norms for name in names),
+            reweighted=bool(norm or plan in self._qk_norms or (rotation and rotation.reweights(form.d_head))),
         )
 
     def position_rows(
@@ -402,6 +497,8 @@ def open_checkpoint(
     subfolder: str = "",
     matrix: Matrix = "qk",
     heads: int | None = None,
+    distance: int | None = None,
+    fold_qk_norm: bool = False,
 ) -> Checkpoint:
     """The layers' ``W_qk,h = W_q,h W_k,g(h)^T`` (Eqs. S19, S20) of a local folder, a weight file, or a Hub repository.
 
@@ -419,19 +516,29 @@ def open_checkpoint(
         heads: number of heads of every attention, where there is no config.json of transformers: the names of the
             tensors must be those of nanoGPT, timm, open_clip, Megatron Core, or of ``model_type``. Not needed where an
             open_clip_config.json tells it.
+        distance: read ``W_q,h R_m W_k,g(h)^T`` at the distance m, the position of the key minus that of the query in
+            tokens, of a model with rotary positions; None for ``W_qk,h``, which is that of distance 0.
+        fold_qk_norm: multiply by the gains of norms of queries and keys: ``W_q,h diag(g_q) diag(g_k) W_k,g(h)^T``. The
+            numbers by which these norms divide, one for each token and head, are no part of it.
 
     Returns:
         An iterable of `AttentionLayer`, with ``len``, ``name``, ``revision``, ``model_type``, ``bytes_read``,
-        ``bytes_in_all``. Biases, rotary positions and normalisations of q and k are no part of the forms. Weights keep
+        ``bytes_in_all``. Biases are no part of the forms; rotary positions and gains of
+        norms of queries and keys only if asked for. Weights keep
         the type of the file.
 
     Raises:
         CheckpointError: nothing there, unknown architecture, damaged or incomplete files, an adapter of another kind or
-            for another model, or the Hub refuses.
-        ParameterError: another matrix, or heads that are no number or that the config tells.
+            for another model, or the Hub refuses; no such distance, or no such norms, or they are not known.
+        ParameterError: another matrix, a distance or norms of queries and keys for another matrix than "qk", or heads
+            that are no number or that the config tells.
     """
     if heads is not None:
         checked(heads, Count, lambda why: ParameterError(f"heads is {heads!r}: {why}."))
+        if distance is not None:
+            raise ParameterError(
+                "Without a config.json, nothing tells how positions rotate queries and keys; leave out the distance."
+            )
     if not isinstance(path_or_id, str | PathLike):
         kind = type(path_or_id).__name__
         raise CheckpointError(f"open_checkpoint takes a path or a Hub id, not one of type {kind}; open_model a model.")
@@ -449,7 +556,15 @@ def open_checkpoint(
         opened = GgufFile(gguf)
         entries = {opened.architecture: opened.entry}
         return Checkpoint(
-            gguf.stem, "", opened.config, [opened], architectures=entries, fold_norm=fold_norm, matrix=matrix
+            gguf.stem,
+            "",
+            opened.config,
+            [opened],
+            architectures=entries,
+            fold_norm=fold_norm,
+            matrix=matrix,
+            distance=distance,
+            fold_qk_norm=fold_qk_norm,
         )
     file = path if path.is_file() else None
     if file is not None and file.suffix not in SUFFIXES:
@@ -476,7 +591,17 @@ def open_checkpoint(
     merged = None if adapter is None else open_adapter(adapter)
     try:
         checkpoint = Checkpoint(
-            repository.name, repository.revision, config, files, merged, ARCHITECTURES, fold_norm, matrix, own_type
+            repository.name,
+            repository.revision,
+            config,
+            files,
+            merged,
+            ARCHITECTURES,
+            fold_norm,
+            matrix,
+            own_type,
+            distance=distance,
+            fold_qk_norm=fold_qk_norm,
         )
     except CheckpointError as error:
         if is_guessed and isinstance(error.__cause__, Misfit):
@@ -534,6 +659,13 @@ def _require_gains(name: str, plans: list[LayerPlan]) -> None:
                 f"{name}: no gain of a layer normalisation right before queries and keys is known, or is in these"
                 f" files, for {plan.part} layer {plan.layer}; score it without folding."
             )
+
+
+def _listed(plans: list[LayerPlan]) -> str:
+    """Layers by part and number, for people."""
+    parts = dict.fromkeys(plan.part for plan in plans)
+    numbers = {part: ", ".join(f"{plan.layer}" for plan in plans if plan.part == part) for part in parts}
+    return " and ".join(f"{part} layer{'s' if ', ' in which else ''} {which}" for part, which in numbers.items())
 
 
 def _by_name(files: list[TensorFile]) -> tuple[dict[str, TensorFile], dict[str, list[str]]]:

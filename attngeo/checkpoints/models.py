@@ -85,6 +85,8 @@ def open_model(
     gather: bool = False,
     matrix: Matrix = "qk",
     fold_norm: bool = False,
+    distance: int | None = None,
+    fold_qk_norm: bool = False,
 ) -> Model:
     """The layers' ``W_qk,h = W_q,h W_k,g(h)^T`` (Eqs. S19, S20) of a model in memory, such as one of transformers.
 
@@ -99,7 +101,7 @@ def open_model(
             the tower that it is in has an ``attn_mask`` of later tokens, as the text tower of open_clip.
         gather: weights sharded over processes (FSDP 2, tensor parallel) are put together, one at a time; every process
             must then open the model and read its layers.
-        matrix, fold_norm: as for `attngeo.open_checkpoint`.
+        matrix, fold_norm, distance, fold_qk_norm: as for `attngeo.open_checkpoint`.
 
     Returns:
         An iterable of `AttentionLayer`, as of `open_checkpoint`. The forms are views of the weights. After a step of
@@ -112,6 +114,7 @@ def open_model(
         ParameterError: another matrix.
     """
     how: dict[str, Any] = {"matrix": matrix, "fold_norm": fold_norm}
+    how |= {"distance": distance, "fold_qk_norm": fold_qk_norm}
     if isinstance(model, Mapping):
         return _of_state(model, config, how)
     model = model_in(model, config is not None)

@@ -33,6 +33,8 @@ def score_table(
     convention: Convention | str = Convention.DEFINITION,
     matrix: Matrix = "qk",
     fold_norm: bool = False,
+    distance: int | None = None,
+    fold_qk_norm: bool = False,
 ) -> ModelTable: ...
 @overload
 def score_table(
@@ -42,6 +44,8 @@ def score_table(
     convention: Convention | str = Convention.DEFINITION,
     matrix: Matrix = "qk",
     fold_norm: bool = False,
+    distance: int | None = None,
+    fold_qk_norm: bool = False,
 ) -> ScoreTable: ...
 def score_table(
     source: Source | Any,
@@ -50,6 +54,8 @@ def score_table(
     convention: Convention | str = Convention.DEFINITION,
     matrix: Matrix = "qk",
     fold_norm: bool = False,
+    distance: int | None = None,
+    fold_qk_norm: bool = False,
 ) -> ScoreTable | ModelTable:
     """``s`` (Def. 3.1) and ``d`` (Def. 3.2) of every layer and head, with null mean, sd, z and p: the table of the CLI.
 
@@ -60,7 +66,8 @@ def score_table(
         per_head: also a row for each head.
         convention: formulas of the scores.
         matrix: "ov" for the value-output maps in the place of W_qk; what is opened is scored as it was opened.
-        fold_norm: as for `attngeo.open_checkpoint`; z and p are then NaN.
+        fold_norm, fold_qk_norm: as for `attngeo.open_checkpoint`; z and p are then NaN.
+        distance: score ``W_q R_m W_k^T`` at this distance m, as for `attngeo.open_checkpoint`.
 
     Warns:
         UserWarning: some models of a list cannot be read. The table has the other models.
@@ -69,13 +76,14 @@ def score_table(
         CheckpointError: a tensor cannot be read or is not finite, or no model of a list can be read.
         ParameterError: gamma is not a finite number >= 0, or ``source`` is opened in another way.
     """
+    asked = {"matrix": matrix, "fold_norm": fold_norm, "distance": distance, "fold_qk_norm": fold_qk_norm}
     if isinstance(source, list | tuple):
-        opens = partial(_opened, matrix=matrix, fold_norm=fold_norm)
+        opens = partial(_opened, asked=asked)
         table, unread = models_table(source, opens, gamma, convention)
         for sentence in unread:
             warnings.warn(sentence, stacklevel=2)
         return table
-    opened = _opened(source, matrix, fold_norm)
+    opened = _opened(source, asked)
     rows = [row for layer in table_rows(opened, gamma, per_head, convention) for row in layer]
     said = notes(opened, convention, opened.unread, rows)
     return ScoreTable([ScoreRow(**row) for row in rows], title(opened, gamma, convention), said)
@@ -121,13 +129,16 @@ def models_table(
     return ModelTable(rows, words, [*dict.fromkeys(said), *unread]), unread
 
 
-def _opened(source: Source | Any, matrix: Matrix, fold_norm: bool) -> Checkpoint:
+def _opened(source: Source | Any, asked: Mapping[str, Any]) -> Checkpoint:
+    usual = {"matrix": "qk", "fold_norm": False, "distance": None, "fold_qk_norm": False}
     if isinstance(source, str | PathLike):
-        source = open_checkpoint(source, matrix=matrix, fold_norm=fold_norm)
+        source = open_checkpoint(source, **asked)
     elif not isinstance(source, Checkpoint):
-        source = open_model(source, matrix=matrix, fold_norm=fold_norm)
-    if matrix not in ("qk", source.matrix) or fold_norm > source.fold_norm:
-        ways = [f"matrix={m!r}, fold_norm={f}" for m, f in ((source.matrix, source.fold_norm), (matrix, fold_norm))]
+        source = open_model(source, **asked)
+    opened = {name: getattr(source, name) for name in asked}
+    if any(asked[name] not in (usual[name], opened[name]) for name in asked):
+        named = [name for name in asked if name in ("matrix", "fold_norm") or asked[name] != opened[name]]
+        ways = [", ".join(f"{name}={way[name]!r}" for name in named) for way in (opened, asked)]
         raise ParameterError(f"{source.name} is opened with {ways[0]}; open it with {ways[1]}.")
     return source
 
@@ -145,6 +156,7 @@ def formulas(opened: Checkpoint, convention: Convention | str) -> list[str]:
             lines.append("No gains are folded into the cross layers, whose queries and keys come from two sequences.")
         if without := " and ".join(part for part in parts if part != "cross"):
             lines.append(f"No gains are folded into {without} layers before which no layer normalisation is known.")
+    lines += opened.included
     if opened.matrix == "ov":
         lines.append(
             "The scores are those of the value-output map W_o W_v^T: heads write its rows and read its columns."
@@ -216,11 +228,13 @@ def layer_rows(
     convention: Convention | str = Convention.DEFINITION,
 ) -> list[dict]:
     """The rows of one layer of a model (`attngeo.bilinear.rows.form_rows`)."""
-    source = f"{layer.file}:{layer.module}" + (f" * {layer.norm}" if layer.norm else "")
+    gains = (layer.norm, *layer.qk_norms) if layer.norm else layer.qk_norms
+    source = f"{layer.file}:{layer.module}" + "".join(f" * {name}" for name in gains)
+    source += f" at distance {layer.distance}" if layer.distance is not None else ""
     source += (f" ({layer.matrix})" if layer.matrix != "qk" else "") + (f" as {layer.read_as}" if layer.read_as else "")
     about: dict[str, str | int] = {"model": model.name, "revision": model.revision, "source": source}
     about |= {"part": layer.part, "layer": layer.layer}
-    rows = form_rows(layer.form, about, gamma, per_head, convention, bool(layer.norm))
+    rows = form_rows(layer.form, about, gamma, per_head, convention, layer.reweighted)
     if layer.head_numbers:
         for row in rows:
             row["head"] = SUM if row["head"] == SUM else layer.head_numbers[row["head"]]

@@ -30,6 +30,13 @@ from attngeo.errors import CheckpointError, ParameterError, needs
 @click.option(
     "--fold-norm", is_flag=True, help="Multiply by the gains of the layer normalisation before the attention."
 )
+@click.option(
+    "--distance",
+    type=int,
+    metavar="M",
+    help="Score W_q R_m W_k^T of rotary positions; M is the position of the key minus that of the query.",
+)
+@click.option("--fold-qk-norm", is_flag=True, help="Multiply by the gains of norms of queries and keys.")
 def command(checkpoints, per_head, gamma, convention, asked, output, plot, layer, head, positions, **opening) -> None:
     """Score the symmetry and directionality of every attention layer of a model, and compare with random weights.
 

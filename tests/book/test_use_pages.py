@@ -24,7 +24,7 @@ from pybtex.database import parse_file
 from safetensors.torch import save_file
 from setuptools.config.pyprojecttoml import load_file
 from small_models import WIDTH, small_model
-from transformers import AutoModelForCausalLM, BertModel, GPT2LMHeadModel, GPTNeoXForCausalLM
+from transformers import AutoModelForCausalLM, BertModel, GPT2LMHeadModel, GPTNeoXForCausalLM, Qwen3ForCausalLM
 
 import attngeo
 from attngeo import ModelTable, ScoreTable
@@ -40,6 +40,7 @@ MODELS = {
     "openai-community/gpt2": ("gpt2", GPT2LMHeadModel),
     "google-bert/bert-base-uncased": ("bert", BertModel),
     "EleutherAI/pythia-70m": ("gpt_neox", GPTNeoXForCausalLM),
+    "Qwen/Qwen3-0.6B": ("qwen3", Qwen3ForCausalLM),
 }
 
 

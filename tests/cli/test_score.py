@@ -125,6 +125,10 @@ REFUSED = {  # in the folder of a checkpoint; what the sentence names
     ". --layer 0 --head 4": "Layer 0 of tiny-bert has no head 4. Its heads have the numbers 0 to 3.",
     ". --head 0": "--head needs --layer",
     ". --fold-norm": "no gain of a layer normalisation",
+    ". --distance -1": "tiny-bert cannot be scored at distance -1: its encoder has no rotary positions",
+    ". --distance 1.5": "'1.5' is not a valid integer",
+    ". --fold-qk-norm": "no such norms",
+    ". --distance -1 --matrix ov": "score the matrix 'qk'",
 }
 
 

@@ -87,7 +87,7 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
                 norm_remark(config_of.model_type, tensors[around[module]]),
             )
             plan = replace(plan, beside=tuple(extra), remarks=tuple(filter(None, remarks)))
-            plan = replace(plan, model_type=config_of.model_type)
+            plan = replace(plan, model_type=config_of.model_type, place=next(iter(numbers), 0), settings=config_of)
             if maker != place:
                 plan = replace(plan, keys_of=first + maker, key_norm=_norm(stack, keys, shapes))
             of_stack.append(plan)

@@ -1,13 +1,14 @@
 """The tensors of one layer's attention, and how its form is read from them and written into them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, promote_types
 
 from attngeo.bilinear.form import BilinearForm
 from attngeo.checkpoints.architectures.entry import Layout, Matrix, Part, Positions
+from attngeo.checkpoints.architectures.stacks import Config
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class LayerPlan:
     key_norm: str = ""  # the normalisation before those keys, "" where it is `norm`
     model_type: str = ""  # of the configuration that speaks of it
     remarks: tuple[str, ...] = ()  # what a reader of its scores should know, in whole sentences
+    place: int = 0  # the first number in the module's name, by which configurations count layers
+    settings: Config | None = field(default=None, compare=False, repr=False)  # the configuration that speaks of it
 
     @property
     def numbers(self) -> tuple[int, ...]:
