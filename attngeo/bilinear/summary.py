@@ -133,6 +133,15 @@ def filled(names: list[str], lines: list[list[str]]) -> tuple[list[str], list[li
     return list(compress(names, kept)), [list(compress(line, kept)) for line in lines]
 
 
+def short_names(names: Sequence[str]) -> list[str]:
+    """The names without that of the score before, to which z, p or change belong."""
+    short, before = [], " "
+    for name in names:
+        short.append(name.removeprefix(f"{before} "))
+        before = name if short[-1] == name else before
+    return short
+
+
 def _score_cells(row: Row, score: str) -> tuple[str, str, str]:
     if is_dead(row):
         return "zero ", "", ""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, SupportsIndex, TypeVar, overload
 from attngeo.bilinear.null_laws import laws_of_shape
 from attngeo.bilinear.rows import ScoreRow
 from attngeo.bilinear.scores import SUM
-from attngeo.bilinear.summary import SHOWN, cells, filled, is_dead, outside, summary, without_law
+from attngeo.bilinear.summary import SHOWN, cells, filled, is_dead, outside, short_names, summary, without_law
 from attngeo.errors import needs
 
 
@@ -81,7 +81,7 @@ class Table(list[Row]):
     def _repr_html_(self) -> str:
         """The table in a notebook: no colours of its own, so that it can be read on any ground."""
         names, lines = self.cells()
-        head = "".join(f"<th>{escape(name)}</th>" for name in names)
+        head = "".join(f"<th>{escape(name)}</th>" for name in short_names(names))
         body = "".join(f"<tr>{''.join(map(_html_cell, line))}</tr>" for line in lines)
         notes = "<br>".join(map(escape, self.sentences()))
         return (

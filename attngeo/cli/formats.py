@@ -95,14 +95,13 @@ def text_of(rows: Sequence[dict], view: View, form: str) -> str:
 
 def _drawn(view: View) -> str:
     """Every cell whole, however wide that is: a terminal breaks lines by itself."""
+    from attngeo.bilinear.summary import short_names  # torch comes with it, which no --help waits for
+
     table = Table(box=None, padding=(0, 1, 0, 0))
-    before = " "
-    for name in view.names:
-        short = name.removeprefix(f"{before} ")  # on a terminal it is clear that z, p or change are of the score before
-        before = before if short != name else name
-        short = short.replace("directionality", "direction- ality")
+    for name, short in zip(view.names, short_names(view.names), strict=True):
         side = "left" if name in ("", "model", "part", "positions") else "right"
-        table.add_column(short.replace(" ", "\n"), justify=side)
+        heading = short.replace("directionality", "direction- ality").replace(" ", "\n")
+        table.add_column(heading, justify=side)
     for cells in view.cells:
         table.add_row(*cells)
     console = Console(width=10_000, force_terminal=False, markup=False, highlight=False)

@@ -41,7 +41,7 @@ def test_a_notebook_shows_a_row_for_each_layer_and_what_the_command_prints(folde
     table = score_table(folders[0])
     names, rows, said = shown(table)
     assert len(rows) == len(table.layers) == 2 and len(table.heads) == 8 and len(table) == 10
-    assert [row[1] for row in rows] == ["0", "1"] and {"symmetry", "directionality z", "rank"} <= {*names}
+    assert [row[1] for row in rows] == ["0", "1"] and names[2:6] == ["symmetry", "z", "p", "directionality"]
     for row, layer in zip(rows, open_checkpoint(folders[0]), strict=True):
         assert float(row[names.index("symmetry")].strip("*")) == pytest.approx(symmetry_score(layer.form), abs=6e-5)
     printed = attngeo("score", folders[0], "--per-head")[1].rpartition("\n\n")[2].splitlines()
@@ -91,7 +91,7 @@ def test_several_models_have_a_row_for_each_part(folders):
 def test_what_the_formulas_change_is_said_of_several_models_too(folders):
     folded = score_table(folders[1:2], fold_norm=True)
     assert math.isnan(folded[0].symmetry_null_low) and folded[0].symmetry_outside is None
-    assert "with the gains" in shown(folded)[2] and "symmetry random" not in shown(folded)[0]
+    assert "with the gains" in shown(folded)[2] and "random" not in shown(folded)[0]
     assert "value-output map" in shown(score_table(folders[1:2], matrix="ov"))[2]
     assert "do not follow the definitions" in shown(score_table(folders[1:2], convention="released"))[2]
 
