@@ -20,6 +20,7 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 sys.path.append(str(Path(__file__).parents[1]))
 
@@ -29,10 +30,12 @@ from small_models import small_model
 from transformers import CONFIG_MAPPING, GenerationConfig, PretrainedConfig
 from transformers.initialization import no_init_weights
 
-from attngeo.checkpoints.architectures import ARCHITECTURES
+from attngeo.checkpoints.architectures import ARCHITECTURES, keys
 from attngeo.checkpoints.architectures.entry import Refused
 from attngeo.checkpoints.architectures.locate import locate
 from attngeo.checkpoints.architectures.plans import LayerPlan
+from attngeo.checkpoints.derived import by_plain_names
+from attngeo.checkpoints.models import Weights
 
 KEYS = Path(__file__).parents[2] / "attngeo" / "checkpoints" / "architectures" / "keys.json"
 # keys whose names say that they concern other things than attention, or sizes that the weights must fit
@@ -85,15 +88,16 @@ validate_runner_input vq_weight_proj xla_device
 def main() -> None:
     """Write the files."""
     KEYS.write_text(text())
-    BESIDE.write_text(json.dumps({word: {} for word in (*OF_TENSORS, "gains", "keys")}))
-    BESIDE.write_text(text_of_modules())  # found without the help of the file
+    nothing = {word: {} for word in (*OF_TENSORS, "gains", "keys")}
+    with mock.patch.object(keys, "_of_types", return_value=nothing):  # found without the help of the file
+        BESIDE.write_text(text_of_modules())
 
 
 def text() -> str:
     """What the file must hold: a line for each key."""
     attention, other = known_keys()
     lines = [f"  {json.dumps(key)}: {json.dumps(groups)}" for key, groups in sorted(attention.items())]
-    names = [f"  {json.dumps(types)}: {json.dumps(' '.join(keys))}" for types, keys in sorted(other.items())]
+    names = [f"  {json.dumps(types)}: {json.dumps(' '.join(names))}" for types, names in sorted(other.items())]
     return '{"attention": {\n' + ",\n".join(lines) + '\n},\n"other": {\n' + ",\n".join(names) + "\n}}\n"
 
 
@@ -175,7 +179,9 @@ def plans_of_small_model(model_type: str, **changes) -> list[LayerPlan]:
             model = small_model(model_type, **changes)() if changes or not (case and case.build) else case.build()
     except Exception:  # whatever a value that is not legal raises
         return []
-    shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
+    weights = Weights(model_type, model.state_dict())
+    files, _ = by_plain_names(dict.fromkeys(weights.shapes, weights))
+    shapes = {name: file.shapes[name] for name, file in files.items()}
     return locate(ARCHITECTURES, {**model.config.to_dict(), "model_type": model_type}, shapes)
 
 

@@ -167,7 +167,11 @@ def test_a_file_of_queries_and_keys_alone_is_told_what_the_whole_file_is_told(mo
     queries_and_keys_alone(tmp_path)
     assert open_checkpoint(tmp_path).left_out == whole
     monkeypatch.setattr(keys, "_of_types", lambda: {word: {} for word in (*make_keys.OF_TENSORS, "gains", "keys")})
-    tensors_show = {"gains of the layer normalisation before", "biases", "norms of queries and keys"} & set(whole)
+    tensors_show = {
+        "gains of the layer normalisation before queries and keys",
+        "biases",
+        "norms of queries and keys",
+    } & set(whole)
     assert (open_checkpoint(tmp_path).left_out == whole) == (not tensors_show)
 
 
@@ -188,7 +192,7 @@ def test_parts_are_named_where_they_differ_and_cross_attention_of_t5_has_no_bias
     assert biased == {"T5Attention"} and not any(in_cross)
     first, second = open_checkpoint(tmp_path).left_out
     assert first == "positions by a bias of the logits for each distance (encoder and decoder layers)"
-    assert second == "gains of the layer normalisation before"
+    assert second == "gains of the layer normalisation before queries and keys"
 
 
 @pytest.mark.parametrize("model_type, key", [("llama", "attention_bias"), ("vit", "qkv_bias")])

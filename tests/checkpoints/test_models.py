@@ -259,7 +259,7 @@ def test_torch_s_own_attention_gives_its_own_probabilities(build, parts):
 
 def test_torch_s_own_attention_has_values_and_a_normalisation_before_where_it_says_so(as_user):
     model = torch_encoder(norm_first=True)
-    (first, _), gains = open_model(model, matrix="ov"), "gains of the layer normalisation before"
+    (first, _), gains = open_model(model, matrix="ov"), "gains of the layer normalisation before queries and keys"
     value, output = model.layers[0].self_attn.in_proj_weight[64:], model.layers[0].self_attn.out_proj.weight
     assert torch.allclose(first.form.dense(), output @ value, atol=1e-6)
     assert gains in open_model(model).left_out and gains not in open_model(torch_encoder()).left_out
@@ -422,7 +422,7 @@ def test_of_transformerlens_the_factors_are_read_as_they_are_now(llama, as_user)
     [
         ({}, "decoder", []),
         ({"bias": 0.1}, "decoder", ["biases"]),
-        ({"gain": 2.0}, "decoder", ["gains of the layer normalisation before"]),
+        ({"gain": 2.0}, "decoder", ["gains of the layer normalisation before queries and keys"]),
         ({"gain": 2.0, "direction": "bidirectional"}, "encoder", []),
     ],
 )

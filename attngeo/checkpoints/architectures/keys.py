@@ -23,7 +23,7 @@ from attngeo.checkpoints.architectures.entry import Attention, Tower
 BESIDE = {
     "distances": "positions by a bias of the logits for each distance",
     "relative": "positions by keys for each distance",
-    "gains": "gains of the layer normalisation before",
+    "gains": "gains of the layer normalisation before queries and keys",
     "norms": "norms of queries and keys",
     "biases": "biases",
     "cap": "a soft cap of the logits",
