@@ -280,7 +280,7 @@ def test_what_the_scores_leave_out_is_said_below_the_table(table, saved, tmp_pat
     assert "Not part of W_qk, and so not part of the scores: biases." in said
     small_model("qwen3")().save_pretrained(tmp_path)
     beside = "scores: positions by rotating queries and keys, {}norms of queries and keys"
-    assert beside.format("gains of the layer normalisation before, ") in table(tmp_path)
+    assert beside.format("gains of the layer normalisation before queries and keys, ") in table(tmp_path)
     assert beside.format("") in table(tmp_path, "--fold-norm")
     small_model("vitdet", use_relative_position_embeddings=True)().save_pretrained(tmp_path / "vitdet")
     assert "scores: positions by keys for each distance, " in table(tmp_path / "vitdet")
