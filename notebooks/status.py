@@ -119,14 +119,15 @@ table(
 #
 # - Why do columns of large norm come to dominate in trained decoders? {prf:ref}`prop-s1-12-condition` and
 #   {prf:ref}`thm-s1-12-counts` give sufficient conditions, but we do not know which of these conditions trained decoders meet.
-# - Theorem 2.4 of the paper is about two coefficients for each pair of tokens ({prf:ref}`thm-s1-14`, {prf:ref}`prop-s1-14-update`). Do
-#   these two coefficients agree while an encoder is being trained? For two positions, they agree in one layer at the start of training
-#   ({prf:ref}`thm-position-masked`). For pairs of tokens, we have not measured it.
+# - Theorem 2.4 of the paper is about two coefficients for each pair of tokens ({prf:ref}`thm-s1-14`,
+#   {prf:ref}`prop-s1-14-update`). Do these two coefficients agree while a large encoder is being trained? For two positions,
+#   they agree in one layer at the start of training ({prf:ref}`thm-position-masked`). In small encoders, they are hardly
+#   correlated early in training ([Why?](why.py)).
 # - In a few small encoders with rotary positions ({prf:ref}`prop-rotary`), the mean scores between two positions are symmetric although
 #   $W_{qk}$ is not ([Why?](why.py)). Is this the case in larger encoders, too?
 # - {prf:ref}`prop-s1-14-shift` gives the exact asymmetry of an update that is caused by the shift between query and target, for a
 #   matrix that is zero. How much of the asymmetry later in training does this shift explain?
-# - Does a [symmetric start](symmetric_initialisation.py) speed up the training of models that read as much text as those of the paper,
-#   if the scale of the initial weights and the biases are equal?
+# - Does a [symmetric initialisation](symmetric_initialisation.py) speed up the training of models that read as much text as
+#   the models in the paper, if it changes neither the scale of the initial weights nor the biases?
 # - Why do the heads of a trained encoder agree in their symmetric parts, but hardly in their skew-symmetric parts
 #   ({prf:ref}`prop-sum-over-heads`, {prf:ref}`prop-head-directions`)?

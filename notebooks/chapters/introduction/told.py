@@ -84,8 +84,10 @@ def to_keep_in_mind(models: pd.DataFrame, experiments: Mapping[str, positions.Ju
             f" decoders with rotary position embeddings score between {extent(rotary, two_digits).replace(' to ', ' and ')},"
             " and the GPT-2 models, which have learned position embeddings, score between"
             f" {extent(gpt2, two_digits).replace(' to ', ' and ')}.",
-            "- **The models in the figure are small.** We could not compare them with published encoders that have rotary"
-            " position embeddings, because none of the published models that we could include is such an encoder.",
+            "- **The models in the figure are small.** We could not compare them with a published encoder that has"
+            " rotary position embeddings. The only such encoder for which the paper reports a score is ModernBERT,"
+            " and according to a [second-hand reading](../notation.md#the-audit) of the authors' code, its matrices"
+            " were extracted incorrectly.",
             ":::",
         )
     )
