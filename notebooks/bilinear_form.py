@@ -17,10 +17,10 @@
 # trained. The authors of the paper that this book checks {cite}`saponati2025` claim that training creates such a relation in
 # encoders.
 #
-# **In each attention head, a single matrix, the query-key matrix $\Wqk$, determines the scores of all pairs of tokens. This matrix is
-# symmetric if, for any two tokens, the first gives the second exactly the score that the second gives the first.** The *symmetry
-# score* $s$ measures how close a matrix is to being symmetric. The score is 1 for a symmetric matrix and close to 0 for a random
-# matrix. {glue:md}`strength:myst` (This label is explained on the [front page](introduction.py#what-we-found).)
+# **In each attention head, a single matrix, the query-key matrix $\Wqk$, determines the scores of all pairs of tokens. This
+# matrix is symmetric if any two tokens always give each other exactly the same score.** The *symmetry score* $s$ measures
+# how close a matrix is to being symmetric. The score is 1 for a symmetric matrix and close to 0 for a random matrix.
+# {glue:md}`strength:myst` (This label is explained on the [front page](introduction.py#what-we-found).)
 #
 # Even if a matrix is symmetric, two conclusions do not follow. The attention *weights* of two tokens can still differ, because the
 # softmax normalises the scores of each token separately. Moreover, the heads of a layer need not be symmetric, because the score of a
@@ -62,8 +62,8 @@ word_scores(d, seed, symmetry)
 # :::{admonition} How sure is this?
 # - The statements about scores, weights and the symmetry score are mathematical results. We prove them on this page or in the
 #   [details](bilinear_form_details.py).
-# - The matrices in the two figures are artificial, so that we can show every value of $s$. We measure the symmetry scores of
-#   trained models on [the next page](pretrained_survey.py).
+# - The matrices in the two figures are artificial, so that we can show every value of $s$. The [next
+#   page](pretrained_survey.py) reports the symmetry scores of trained models.
 # - This page describes attention without biases and without rotary position embeddings. Both change the scores of a model,
 #   although $\Wqk$ does not contain them ([see below](#what-the-query-key-matrix-leaves-out)).
 # :::
@@ -97,11 +97,11 @@ word_scores(d, seed, symmetry)
 # $$ (eq-symmetry-score)
 #
 # The score is 1 if the skew-symmetric part is zero and −1 if the symmetric part is zero. The formula on the [front
-# page](introduction.py#what-does-symmetric-mean), $s = \sum_{ij} m_{ij} m_{ji} / \sum_{ij} m_{ij}^2$, is equal to this formula, because
-# $\norm{M_s}^2 - \norm{M_n}^2 = \sum_{ij} m_{ij} m_{ji}$ and $\norm{M}^2 = \sum_{ij} m_{ij}^2$. For a random matrix, both parts have
-# about the same size, so $s$ is close to 0. For example, 95 % of random layers as wide as BERT-base have a symmetry score between
-# {glue:text}`random-low` and {glue:text}`random-high`. In the paper, the formula for this score has an additional factor of 2,
-# but the scores printed in the paper do not contain this factor ([why we leave it
+# page](introduction.py#what-does-symmetric-mean), $s = \sum_{ij} m_{ij} m_{ji} / \sum_{ij} m_{ij}^2$, is equivalent to this
+# one, because $\norm{M_s}^2 - \norm{M_n}^2 = \sum_{ij} m_{ij} m_{ji}$ and $\norm{M}^2 = \sum_{ij} m_{ij}^2$. For a random
+# matrix, both parts have about the same size, so $s$ is close to 0. For example, 95 % of random layers as wide as BERT-base
+# have a symmetry score between {glue:text}`random-low` and {glue:text}`random-high`. In the paper, the formula for this
+# score has an additional factor of 2, but the scores printed in the paper do not contain this factor ([why we leave it
 # out](two_scores_details.py#the-printed-factor-of-2-in-the-symmetry-score-is-wrong)).
 #
 # Values between 0 and 1 have a meaning, too. Draw two tokens at random, and write down the score that the first token gives the
@@ -122,9 +122,9 @@ word_scores(d, seed, symmetry)
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# *1.* The difference of the two scores is $x\T (M - M\T) y = 2\, x\T M_n\, y$. It vanishes for all $x$ and $y$ if and only if
-# $M_n = 0$. Since $\norm{M}^2 = \norm{M_s}^2 + \norm{M_n}^2$, this means $s = 1$. The sum of the two scores is $2\, x\T M_s\, y$,
-# and in the same way it vanishes for all $x$ and $y$ if and only if $s = -1$.
+# *1.* The difference between the two scores is $x\T (M - M\T) y = 2\, x\T M_n\, y$. It vanishes for all $x$ and $y$ if and
+# only if $M_n = 0$. Since $\norm{M}^2 = \norm{M_s}^2 + \norm{M_n}^2$, this means $s = 1$. The sum of the two scores is $2\,
+# x\T M_s\, y$, and in the same way it vanishes for all $x$ and $y$ if and only if $s = -1$.
 #
 # *2.* Let $A$ and $B$ be matrices. The covariance of $x\T A y$ and $x\T B y$ is
 # $\sum_{ijkl} A_{ij} B_{kl}\, \mathbb{E}[x_i x_k]\, \mathbb{E}[y_j y_l] = \sum_{ij} A_{ij} B_{ij} = \tr(A\T B)$. Both scores have
@@ -134,8 +134,8 @@ word_scores(d, seed, symmetry)
 # ```
 # ````
 #
-# We check both parts on matrices with a known symmetry score. The check also shows that the attention weights of
-# a symmetric matrix are not symmetric.
+# We check both parts on matrices with a known symmetry score. The check also shows that the attention weights need not be
+# symmetric even if the query-key matrix is.
 
 
 # %%
@@ -186,18 +186,18 @@ show(meaning_of_the_symmetry_score(d=d, seed=seed))
 #
 # ## A layer can be symmetric although its heads are not
 #
-# A layer has several heads, and each head has its own query-key matrix and its own softmax. The paper studies the sum of these
-# matrices over the heads of a layer ({prf:ref}`rem-s1-5`). However, a model never applies a softmax to this sum. The sum of the
-# heads can be symmetric even if none of the individual heads is symmetric. In {numref}`fig-heads-of-words`, each of
-# {glue:text}`n-heads` heads attends in only one direction and has a symmetry score of {glue:text}`s-of-head`. The sum of the
-# heads is {glue:text}`outcome-of-sum`, with a symmetry score of {glue:text}`s-of-sum`.
+# A layer has several heads, and each head has its own query-key matrix and its own softmax. The paper studies the sum of
+# these matrices over the heads of a layer ({prf:ref}`rem-s1-5`). However, a model never applies a softmax to this sum. The
+# sum of the heads can be symmetric even if none of the individual heads is symmetric. In {numref}`fig-heads-of-words`, each
+# of the {glue:text}`n-heads` heads attends in only one direction and has a symmetry score of {glue:text}`s-of-head`. The sum
+# of the heads is {glue:text}`outcome-of-sum`: its symmetry score is {glue:text}`s-of-sum`.
 
 # %% tags=["remove-input"]
 heads_and_their_sum(n_heads)
 
 # %% [markdown]
-# So there are two questions about a trained layer, namely whether its heads are symmetric and whether the sum of its heads is
-# symmetric. We answer both questions on the [next page](pretrained_survey.py#are-the-heads-symmetric-or-only-their-sum).
+# So there are two questions about a trained layer, namely whether its heads are symmetric and whether the sum of its heads
+# is symmetric. The [next page](pretrained_survey.py#are-the-heads-symmetric-or-only-their-sum) answers both questions.
 #
 # ## What the query-key matrix leaves out
 #

@@ -9,11 +9,11 @@
 # %% [markdown]
 # # Does an encoder with learned position embeddings need symmetry?
 #
-# Encoders become symmetric during training, but this observation alone does not show that symmetry is useful to them. If symmetry
-# is useful, an encoder that is prevented from becoming symmetric should learn less well. The paper {cite}`saponati2025` describes
-# a method for such a test: a *constraint*, which is an additional term in the training loss that pulls the query-key matrix
-# $\Wqk$ towards symmetry or away from symmetry (Appendix S2.1). The paper reports no results with this constraint, so we trained
-# small models with it. All these models have learned position embeddings.
+# Encoders become symmetric during training, but this observation alone does not show that symmetry is useful to them. If
+# symmetry is useful, an encoder that is prevented from becoming symmetric should learn less well. The paper
+# {cite}`saponati2025` describes a method for testing this, a *constraint*: an extra term in the training loss pulls the
+# query-key matrix $\Wqk$ either towards symmetry or away from it (Appendix S2.1). The paper reports no results with this
+# constraint, so we trained small models with it. All these models have learned position embeddings.
 #
 # **{glue:text}`forbidden`** {glue:md}`strength:myst` {glue:text}`probability` {glue:text}`enforced`
 #
@@ -117,7 +117,7 @@ table(
     caption="Symmetry and loss of each model at the end of the curves in {numref}`fig-constraint-recorded`, with 95 % confidence"
     " intervals over seeds. We compute the score of a layer from the sum over its heads and report the median over layers. For"
     " single heads, we report the median over all heads. Losses are measured on held-out text, in nats per predicted character."
-    " The last column shows how much more the loss decreased over the last fifth of the training steps than it did without a"
+    " The last column shows by how much more the loss fell over the last fifth of training with the constraint than without a"
     " constraint.",
 )
 
@@ -133,8 +133,8 @@ for pair in recorded:
 # layer. In this sum, the parts of different heads that violate the constraint can cancel each other out.
 #
 # :::{admonition} How sure is this?
-# - We trained only small character-level models with learned position embeddings, and we tested only one weight of the constraint
-#   ($\gamma$ = {glue:text}`gamma`).
+# - We trained only small character-level models with learned position embeddings, and we tested only one strength of the
+#   constraint (a coefficient of {glue:text}`gamma`).
 # - All results come from {glue:text}`seeds` seeds. We did not specify in advance what would count as a cost.
 # - {glue:text}`delay`
 # - We trained the encoders for {glue:text}`encoder-steps` steps and the decoders for only {glue:text}`decoder-steps` steps. This

@@ -17,15 +17,16 @@
 # a few coordinates of the earlier tokens decide what a decoder attends to. The paper measures this effect by the *directionality
 # score* $d$, which is negative if columns dominate, and explains the effect by a theorem.
 #
-# **The score, as the paper defines it, cannot decide whether rows or columns dominate.** The score contains a threshold $\gamma$,
-# for which the paper gives no value. With $\gamma$ = {glue:text}`low`, GPT-2 scores {glue:text}`gpt2-low`, which the paper would read
-# as dominance of rows. With $\gamma$ = {glue:text}`high`, the same GPT-2 scores {glue:text}`gpt2-high`, which the paper would read as
-# dominance of columns. Both scores are larger in magnitude than expected by chance: 95 % of random models of the same shape score
-# between {glue:text}`random-low-from` and {glue:text}`random-low-to` with $\gamma$ = {glue:text}`low`, and between
-# {glue:text}`random-high-from` and {glue:text}`random-high-to` with $\gamma$ = {glue:text}`high`. Even if one column of a matrix is
-# much longer than all other columns, the score can be positive, as if rows dominated {glue:md}`proven:myst`. The theorem that
-# predicts long columns does not follow from its assumptions {glue:md}`proven:myst`, and whether decoders have longer columns than
-# encoders remains open {glue:md}`not-shown:myst`. (The labels are explained on the [front page](introduction.py#what-we-found).)
+# **The score, as the paper defines it, cannot decide whether rows or columns dominate.** The score contains a threshold
+# $\gamma$, for which the paper gives no value. With $\gamma$ = {glue:text}`low`, GPT-2 scores {glue:text}`gpt2-low`, which
+# the paper would read as a dominance of rows. With $\gamma$ = {glue:text}`high`, the same GPT-2 scores
+# {glue:text}`gpt2-high`, which the paper would read as dominance of columns. Both scores are larger in magnitude than
+# expected by chance: 95 % of random models of the same shape score between {glue:text}`random-low-from` and
+# {glue:text}`random-low-to` with $\gamma$ = {glue:text}`low`, and between {glue:text}`random-high-from` and
+# {glue:text}`random-high-to` with $\gamma$ = {glue:text}`high`. Even if one column of a matrix is much longer than all other
+# columns, the score can be positive, as if rows dominated. {glue:md}`proven:myst` The theorem that predicts long columns
+# does not follow from its assumptions. {glue:md}`proven:myst` Whether decoders have longer columns than encoders remains
+# open. {glue:md}`not-shown:myst` (The labels are explained on the [front page](introduction.py#what-we-found).)
 #
 # {glue:md}`at-the-threshold:myst`
 
@@ -89,14 +90,14 @@ by_threshold(gamma)
 # $\gamma$, fewer columns than rows count as long, so the score is positive. With a large $\gamma$, only the few longest columns
 # remain, and they outweigh the long rows ({numref}`fig-directionality-by-threshold`).
 #
-# GPT-2 is not an exception. Between $\gamma = 1$ and $\gamma = 3$, the score changes its sign in {glue:text}`n-turning` models of
-# width {glue:text}`wide` or more. In {glue:text}`n-clear` of these models, all of them decoders, both scores are larger in magnitude
-# than expected by chance.
+# GPT-2 is not an exception. Between $\gamma = 1$ and $\gamma = 3$, the score changes sign in {glue:text}`n-turning` models
+# of width {glue:text}`wide` or more. In {glue:text}`n-clear` of these models, all of them decoders, both scores are larger
+# in magnitude than expected by chance.
 #
-# According to [a second-hand reading](../notation.md#the-audit) of the authors' code, the authors use $\gamma = 2$, and they add up
-# not the norms but the amounts by which the norms exceed the threshold. Scores computed with this formula depend less on the
-# threshold: only {glue:text}`n-turning-released` of the same models changes its sign, and GPT-2 has a negative score at both
-# thresholds.
+# According to [a second-hand reading](../notation.md#the-audit) of the authors' code, the authors use $\gamma = 2$, and they
+# add up not the norms but the amounts by which the norms exceed the threshold. Scores computed with this formula depend less
+# on the threshold: the score changes sign in only {glue:text}`n-turning-released` of the same models, and the score of GPT-2
+# is negative at both thresholds.
 #
 # :::{admonition} How sure is this?
 # - *The wrong sign*: we prove that the score of a large matrix with a single long column has the wrong sign. Simulations with
@@ -228,11 +229,12 @@ show(sign_of_directionality(gamma=gamma, n=n_strong, seed=seed))
 # %% [markdown]
 # ## Decoders are the more directional models only in the authors' scores of language models
 #
-# The paper states that decoders have more negative scores than encoders. Among the language models whose scores the authors released,
-# the decoder has the lower score in {glue:text}`released-share` of all pairs of an encoder and a decoder
-# ([survey](pretrained_survey_details.py)). As far as we could check, these scores were computed with a formula that the paper does not
-# state and that uses the logarithms of the norms. You can therefore not compare your own directionality scores with [Table S3 of the
-# paper](printed_scores_details.py#directionality-table-s3-follows-another-formula), unless you use this formula, too.
+# The paper states that decoders have more negative scores than encoders. Among the language models whose scores the authors
+# released, the decoder has the lower score in {glue:text}`released-share` of all encoder–decoder pairs
+# ([details](pretrained_survey_details.py)). As far as we can tell, these scores were computed with a formula that uses the
+# logarithms of the norms, and the paper does not state this formula. You can compare your own directionality scores with
+# [Table S3 of the paper](printed_scores_details.py#directionality-table-s3-follows-another-formula) only if you use the same
+# formula.
 #
 # {glue:md}`separated:myst` For the three formulas and for other thresholds, see the
 # [details](two_scores_details.py#encoders-and-decoders-by-three-formulas).
@@ -246,15 +248,17 @@ show(sign_of_directionality(gamma=gamma, n=n_strong, seed=seed))
 # Theorem 2.3 of the paper states that next-token prediction produces more long columns than long rows. The argument has two steps,
 # and we checked both of them.
 #
-# **First step: most tokens serve as context more often than they are predicted.** In *the dog met my old cat*, the first word helps
-# to predict five words, and no word helps to predict the first word. Early tokens do serve as context more often, but only because
-# of their positions. If the training sequences are cut from a text at random positions, every token serves as context as often as it
-# is predicted ([details](context_and_prediction_details.py)).
+# **First step: most tokens serve as context more often than they are predicted.** In *the dog met my old cat*, for example,
+# the first word helps to predict each of the other five words, but none of them helps to predict the first word. Early
+# tokens do serve as context more often, but only because of their positions. If the training sequences are cut from a text
+# at random positions, every token serves as context as often as it is predicted
+# ([details](context_and_prediction_details.py)).
 #
-# **Second step: tokens that serve as context make columns long.** This does not follow. The squared norms of the columns and the
-# squared norms of the rows have the same sum, namely the sum of all squared entries of the matrix. No update can therefore make the
-# columns longer than the rows on average. An update can only distribute this sum more unevenly over the columns than over the rows,
-# and the assumptions of the theorem do not imply such an uneven distribution ([details](column_dominance_details.py)).
+# **Second step: tokens that serve as context make columns long.** This does not follow. The squared norms of the columns and
+# the squared norms of the rows have the same sum, namely the sum of all squared entries of the matrix. No update can
+# therefore make the columns longer than the rows on average. At most, an update can distribute this sum more unevenly over
+# the columns than over the rows, and the assumptions of the theorem do not imply that it does
+# ([details](column_dominance_details.py)).
 #
 # Columns do become long under other conditions, which the paper does not state. One of these conditions is specific to decoders,
 # namely a softmax with a causal mask, which gives the first positions of a sequence the largest contributions. These contributions make
@@ -320,9 +324,9 @@ for name, value in {
 #
 # - Do not conclude from the sign of a directionality score that rows or columns dominate. Look at the norms themselves, or
 #   count how many rows and columns exceed the threshold (`attngeo score MODEL -o x.csv` writes both counts).
-# - If you need one number, add up the amounts by which the norms exceed the threshold, instead of the norms themselves
-#   (`attngeo score MODEL --convention released`). The sign of this variant depends less on the threshold than the sign of the paper's
-#   score.
+# - If you need a single number, add up the amounts by which the norms exceed the threshold, instead of the norms themselves
+#   (`attngeo score MODEL --convention released`). The sign of this score depends less on the threshold than the sign of the
+#   score that the paper defines.
 # - Whenever you report a directionality score, report its formula, its threshold and the range of random matrices of the same shape.
 #   `attngeo score` prints this information.
 #

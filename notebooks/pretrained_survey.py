@@ -103,11 +103,11 @@ for name, value in {
 #
 # ## What we compared
 #
-# Each layer of a model has one query-key matrix, the sum over the heads of the layer. The score of a model is the median of the
-# symmetry scores of these matrices over the layers. The authors released such scores for language, vision and audio models. For
-# each of these modalities, we compare every encoder with every decoder, and we count the pairs in which the encoder has the higher
-# score ({numref}`tab-survey-modalities`). The share of these pairs is also known as the area under the ROC curve (AUC). The AUC
-# is 100 % if the score separates the two groups completely and about 50 % if the scores of the two groups do not differ.
+# Each layer of a model has one query-key matrix, the sum over the heads of the layer. The score of a model is the median of
+# the symmetry scores of its layers. The authors released such scores for language, vision and audio models. For each of
+# these modalities, we compare every encoder with every decoder, and we count the pairs in which the encoder has the higher
+# score ({numref}`tab-survey-modalities`). The share of these pairs is also known as the area under the ROC curve (AUC). The
+# AUC is 100 % if the score separates the two groups completely and about 50 % if the scores of the two groups do not differ.
 
 # %% tags=["remove-input"]
 table(
@@ -190,7 +190,7 @@ def section_3_symmetry_at_equal_size(leave_out=()):
         least = f"{words}: smallest difference in s, encoder minus decoder, among these pairs"
         yield compare(least, pairs["difference"].min(), ">")
     return {
-        "remark": f"""Two models have a similar size if their numbers of parameters differ by at most a factor of
+        "remark": f"""We call two models similar in size if their parameter counts differ by at most a factor of
         {sizes.EQUAL}. The same model occurs in several pairs, so the pairs are not independent. Models with an unknown number
         of parameters are left out."""
     }
@@ -240,8 +240,8 @@ table(
 # ## Are the heads symmetric, or only their sum?
 #
 # The scores above are scores of the sum over the heads of a layer. A model never applies a softmax [to this
-# sum](bilinear_form.py), but only to each head. We therefore also scored the individual heads ({numref}`fig-heads-or-sum`).
-# {glue:text}`heads-told`
+# sum](bilinear_form.py). Instead, it applies a softmax to the scores of each head separately. We therefore also scored the
+# individual heads ({numref}`fig-heads-or-sum`). {glue:text}`heads-told`
 
 # %% tags=["remove-input"]
 symmetry_of_families(of_families_here)
@@ -262,7 +262,7 @@ symmetry_of_families(of_families_here)
 #   could compare.
 # - To score more recent models, run `attngeo survey --group llama-3.1` on a computer with access to the Hugging Face Hub.
 #
-# The [details page](pretrained_survey_details.py) contains every model, every released point, other choices of models, and the
-# paper's second score, directionality.
+# The [details page](pretrained_survey_details.py) lists every model and every score that the authors released, repeats the
+# analysis for other selections of models, and covers the paper's second score, directionality.
 #
 # Next: [Why are encoders symmetric?](why.py)

@@ -91,9 +91,9 @@ glue("planned-harm", max(p.primary.difference().high for p in symmetry), ".2f")
 # initialisation is *clearly faster* if the confidence interval of the share of training steps that it saves lies above
 # {glue:text}`share`, and *slightly faster* otherwise.
 #
-# {glue:text}`below-zero` Many comparisons are undecided because the loss of an encoder stays on a plateau before it decreases
-# further, and the length of this plateau depends on the seed. As a result, two encoders that differ only in their seed can differ
-# in their final loss by up to {glue:text}`spread` nats.
+# {glue:text}`below-zero` Many comparisons are undecided, because the loss of an encoder remains on a plateau for some time
+# before it decreases further, and the length of this plateau depends on the seed. As a result, the final losses of two
+# encoders that differ only in their seed can differ by up to {glue:text}`spread` nats.
 #
 # :::{admonition} How sure is this?
 # - All our models are small. Even our longest training run used only {glue:text}`tokens-share` of the number of tokens on which
@@ -101,12 +101,11 @@ glue("planned-harm", max(p.primary.difference().high for p in symmetry), ".2f")
 # - Before we planned `confirm_mini`, the comparison in which symmetric initialisation clearly helped, we had already used its
 #   three seeds in shorter runs of models with the same dimensions. We therefore used new seeds when we repeated this comparison.
 # - {glue:text}`by-chance`
-# - We cannot exclude that, in one of these settings, symmetric initialisation lowers the loss by up to
+# - We cannot rule out that, in one of these settings, symmetric initialisation lowers the loss by up to
 #   {glue:text}`planned-gain` nats or raises the loss by up to {glue:text}`planned-harm` nats.
-# - If queries and keys are equal, every token also attends more to itself. We do not know whether a gain is due to symmetry or
-#   to this increased attention of tokens to themselves. We have planned two [further
-#   experiments](../recorded_runs.md#planned-runs) to distinguish between these two explanations, but we have not carried them
-#   out yet.
+# - If queries and keys are equal, every token also attends more to itself. We do not know which of these two effects is
+#   responsible for a gain. We have planned two [further experiments](../recorded_runs.md#planned-runs) to find out, but we
+#   have not carried them out yet.
 # :::
 #
 # ## The check behind the answer
@@ -229,7 +228,7 @@ table(
 #   `default-linear` increases the scale by only {glue:text}`increase`, and at a width of 1,024 it decreases the scale, so we
 #   expect no gain in such wide models.
 #
-# The [details page](symmetric_initialisation_details.py) describes the recipe of the paper and all other comparisons. It also
-# shows how much symmetry remains after training and how we checked the numbers in the paper.
+# The [details page](symmetric_initialisation_details.py) describes the paper's initialisation and all other comparisons. It
+# also shows how much symmetry remains after training and how we checked the numbers in the paper.
 #
 # Next: [And directionality?](directionality.py)

@@ -82,12 +82,13 @@ glue("minus-half", pair_score(agreement(1.0, -0.5), 0.0), ".2f")
 argument_figure(met, chosen, alignment(*BERT))
 
 # %% [markdown]
-# We computed the exact gradients of {glue:text}`models` small, untrained Transformers with the {glue:text}`objective` objective.
-# The argument that this objective leads to symmetric updates has four requirements, and {numref}`fig-argument` shows how far each
-# of them is met. The argument is valid only if all four bars reach 1, but only two bars do: the gradient has the form that is
-# stated in the paper, and an update is symmetric if the two tokens of each pair contribute equally to predicting each other. In
-# models with random weights, the other two requirements are not met: a training step does not follow the gradient, and the two
-# tokens of a pair do not contribute equally to predicting each other.
+# We computed the exact gradients of {glue:text}`models` small, untrained Transformers with the {glue:text}`objective`
+# objective. The argument that this objective leads to symmetric updates has four requirements, and {numref}`fig-argument`
+# shows how far each of them is met. The argument is valid only if all four bars reach 1. Two bars do. The first shows that
+# the gradient has the form stated in the paper, and the last shows that an update is symmetric if the two tokens of each
+# pair contribute equally to predicting each other. The other two bars stay well below 1 in models with random weights: a
+# training step does not follow the gradient, and the two tokens of a pair do not contribute equally to predicting each
+# other.
 #
 # :::{admonition} How sure is this?
 # - The statements about the form of the gradient, the training step and the two theorems are proven, with one exception. When we
@@ -98,8 +99,8 @@ argument_figure(met, chosen, alignment(*BERT))
 # - In Theorem 2.4, the gradient contains the embedding of the predicted token on the query side. In masked training, however, the
 #   position of the predicted token holds the embedding of the mask ({prf:ref}`prop-s1-15-mask`). We have no proof of a similar
 #   theorem for this case.
-# - These small models have no position embeddings. [On another page](positions_theory.py), we consider pairs of *positions*
-#   instead of pairs of tokens, and we prove under which conditions both positions of a pair contribute equally at initialisation.
+# - These small models have no position embeddings. For pairs of *positions* instead of pairs of tokens, we derive conditions
+#   under which both positions of a pair contribute equally at initialisation ([theorem](positions_theory.py)).
 # :::
 #
 # ## The gradient is a sum over pairs of tokens
@@ -109,10 +110,10 @@ argument_figure(met, chosen, alignment(*BERT))
 # change if position $i$ paid more attention to token $j$. We call $\beta_{ij}$ the *help* of token $j$ for token $i$.
 # Proposition 2.2 of the paper states that the gradient is the sum of these matrices over all pairs of tokens.
 #
-# The paper derives the coefficients $\beta_{ij}$ without the softmax. With the softmax, the sum still has the same form, but the
-# coefficients change in two ways. The coefficient of token $j$ is proportional to the attention that token $j$ receives, and the
-# help of token $j$ is measured relative to the average help of all tokens to which position $i$ attends. We prove the corrected
-# proposition ({prf:ref}`prop-2-2`) on [the details page on the gradient](implicit_gradient.py).
+# The paper derives the coefficients $\beta_{ij}$ without the softmax. With the softmax, the sum still has the same form, but
+# the coefficients change in two ways. First, the coefficient of token $j$ is proportional to the attention that token $j$
+# receives. Second, it measures how much more token $j$ helps than the tokens to which position $i$ attends help on average.
+# The corrected proposition ({prf:ref}`prop-2-2`) is proven on the details page [about the gradient](implicit_gradient.py).
 #
 # ## A training step does not follow the gradient
 #
@@ -131,10 +132,10 @@ argument_figure(met, chosen, alignment(*BERT))
 #
 # ## Updates are symmetric if two tokens help each other equally
 #
-# A masked language model sees each pair of words in both orders. In *the dog met my old cat*, for example, it predicts *dog* with
-# the help of *cat*, and it predicts *cat* with the help of *dog*. Together, these two predictions add the matrix
-# $\beta_{ij}\, x_i x_j^\top + \beta_{ji}\, x_j x_i^\top$ to the gradient. This matrix is symmetric if
-# $\beta_{ij} = \beta_{ji}$, and it is skew-symmetric if $\beta_{ij} = -\beta_{ji}$. Theorem 2.4 of the paper covers the first case
+# A masked language model sees each pair of words in both orders. In *the dog met my old cat*, for example, it predicts *dog*
+# with the help of *cat*, and it predicts *cat* with the help of *dog*. Together, these two predictions add the matrix
+# $\beta_{ij}\, x_i x_j^\top + \beta_{ji}\, x_j x_i^\top$ to the gradient. This matrix is symmetric if $\beta_{ij} =
+# \beta_{ji}$, and it is skew-symmetric if $\beta_{ij} = -\beta_{ji}$. Theorem 2.4 of the paper covers the first case
 # ({prf:ref}`thm-s1-14`).
 #
 # The two coefficients do not have to be exactly equal. Suppose that the embeddings are orthogonal, and that *dog* contributes twice
@@ -165,9 +166,9 @@ from the $i$-th token.\""""
     Verdict.STATED,
     printed=ASSUMED,
     place="Section S1.4.5, before Theorem S1.14",
-    remark="""The proof of the theorem relies on this assumption. For pairs of positions in a single layer, we prove on
-    another page under which conditions the assumption is met at initialisation. For pairs of different tokens, the
-    assumption is not met in untrained models that read random tokens.""",
+    remark="""The proof of the theorem relies on this assumption. For pairs of positions in a single layer, another page
+    derives conditions under which the assumption is met at initialisation. For pairs of different tokens, the assumption
+    is not met in untrained models that read random tokens.""",
 )
 def agreement_at_random_weights(d=32, n_tokens=32, n_models=30, seed=0):
     sizes = {"d": d, "n_tokens": n_tokens, "n_models": n_models, "seed": seed}
@@ -206,13 +207,13 @@ show(agreement_at_random_weights(d, n_tokens, n_models, seed), unfolded=True)
 #
 # ## Theorem 2.3: column dominance does not follow from the premises
 #
-# Theorem 2.3 of the paper states that predicting the next token produces more columns than rows with a large norm, because most
-# tokens serve as context more often than they are predicted. This conclusion does not follow from the premises of the theorem. If
-# all tokens of a sequence are different and the coefficients are independent and identically distributed, the norms of the rows
-# have the same distribution as the norms of the columns ({prf:ref}`prop-s1-12-law`). In trained decoders, columns may still
-# dominate for reasons that the theorem does not capture. We give conditions under which columns do dominate on [the details page on
-# column dominance](column_dominance_details.py), and we describe our measurements on [the page on
-# directionality](directionality.py).
+# Theorem 2.3 of the paper states that predicting the next token produces more columns than rows with a large norm, because
+# most tokens serve as context more often than they are predicted. This conclusion does not follow from the premises of the
+# theorem. If all tokens of a sequence are different and the coefficients are independent and identically distributed, the
+# norms of the rows have the same distribution as the norms of the columns ({prf:ref}`prop-s1-12-law`). In trained decoders,
+# columns may still dominate for reasons that the theorem does not capture. The details page [on column
+# dominance](column_dominance_details.py) gives conditions under which columns do dominate, and the page [on
+# directionality](directionality.py) describes our measurements.
 #
 # ## What it means for you
 #
@@ -220,8 +221,8 @@ show(agreement_at_random_weights(d, n_tokens, n_models, seed), unfolded=True)
 #   located](positions.py).
 # - Do not use the gradient of $\Wqk$ to predict how $\Wqk$ will change. To see the actual change, record $\Wqk$ during training with
 #   `attngeo train --picture-every`.
-# - If you want to explain a symmetric matrix by symmetric updates, first measure the correlation between $\beta_{ij}$ and
+# - Before you attribute the symmetry of a matrix to symmetric updates, measure the correlation between $\beta_{ij}$ and
 #   $\beta_{ji}$ in your model. Also keep in mind that symmetric updates do not change the skew-symmetric part of the initial
-#   matrix ({prf:ref}`prop-2-4-frozen`). Such updates can only make the symmetric part grow larger than the skew-symmetric part.
+#   matrix ({prf:ref}`prop-2-4-frozen`). Such updates change the symmetric part alone.
 #
 # Next: [Does an encoder with learned position embeddings need symmetry?](constraints.py)

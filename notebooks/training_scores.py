@@ -11,10 +11,10 @@
 #
 # If the paper's theorems describe what happens during training, we should be able to watch their predictions come true step
 # by step. The query-key matrices of encoders should become symmetric, and the query-key matrices of decoders should become
-# directional {cite}`saponati2025` (Section 4.1). The weights alone would then reveal how a model was trained. As on
-# the page [Encoders and decoders](pretrained_survey.py), an *encoder* attends to both sides and a *decoder* attends only to the
-# left. Here, in addition, every encoder was trained to fill in hidden tokens, and every decoder was trained to predict tokens
-# from the text on their left.
+# directional {cite}`saponati2025` (Section 4.1). The weights alone would then reveal how a model was trained. As on the page
+# [Encoders and decoders](pretrained_survey.py), an *encoder* attends to both sides and a *decoder* attends only to the left.
+# On this page, we also require that every encoder was trained to fill in hidden tokens, and that every decoder was trained
+# to predict each token from the text to its left.
 #
 # **The prediction about symmetry is confirmed: in {glue:text}`s-holds` pairs of models whose scores the authors released, the
 # encoder has the higher symmetry score at the end of training** {glue:md}`measured:myst`. **The prediction about
