@@ -216,3 +216,15 @@ def test_layers_that_share_a_matrix_are_counted(groups, words, tmp_path):
     assert open_checkpoint(tmp_path).remarks == [f"The model has 6 layers, which share {words}."]
     small_model("albert", num_hidden_layers=groups, num_hidden_groups=groups)().save_pretrained(tmp_path)
     assert open_checkpoint(tmp_path).remarks == []
+
+
+@pytest.mark.parametrize("is_used", [True, False])
+def test_queries_of_entities_are_named_where_a_luke_has_them(is_used):
+    model = small_model("luke", use_entity_aware_attention=is_used)()
+    assert any("entities" in words for words in open_model(model).left_out) == is_used
+
+
+def test_the_direction_of_an_xlnet_is_named_where_it_is_not_read():
+    for kind in ("bi", "uni"):
+        remarks = open_model(small_model("xlnet", attn_type=kind)()).remarks
+        assert any("attn_type = 'uni'" in remark for remark in remarks) == (kind == "uni")
