@@ -104,10 +104,10 @@ word_scores(d, seed, symmetry)
 # score has an additional factor of 2, but the scores printed in the paper do not contain this factor ([why we leave it
 # out](two_scores_details.py#the-printed-factor-of-2-in-the-symmetry-score-is-wrong)).
 #
-# Values between 0 and 1 have a meaning, too. Draw two tokens at random, and write down the score that the first token gives the
-# second and the score that the second token gives the first. If you repeat this for many pairs of tokens, the correlation between the
-# two scores is $s$. At $s = 0.5$, for example, the score in one order explains a quarter of the variance of the score in the other
-# order.
+# Values between 0 and 1 have a meaning, too. Draw two tokens at random, and write down the score that the first token gives
+# the second and the score that the second token gives the first. If you repeat this for many pairs of tokens, the
+# correlation between the two scores is $s$. At $s = 0.5$, for example, the score that the first token gives the second
+# explains a quarter of the variance of the score that the second token gives the first.
 #
 # ````{prf:proposition} What the symmetry score means (ours)
 # :label: prop-meaning-of-s

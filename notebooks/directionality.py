@@ -170,12 +170,13 @@ show(the_threshold_decides())
 # %% [markdown]
 # ## Why one long column can look like many long rows
 #
-# Suppose that one column of a random matrix is much longer than all other columns. The score should then be close to $-1$, but two
-# effects increase it. First, the long column raises the standard deviation of the column norms so much that no other column
-# counts as long. Second, the long column adds a large entry to every row. The norms of the rows then vary as much as these
-# entries, and up to {glue:text}`share-over` % of the rows count as long by chance. In a large matrix, the sum of the norms of these
-# rows exceeds the norm of the single long column. {glue:md}`from-which-size:myst` The
-# [details](two_scores_details.py#one-strong-column-norm-by-norm) contain the proof and the number of rows for other thresholds.
+# Suppose that one column of a random matrix is much longer than all other columns. The score should then be close to $-1$,
+# but two effects increase it. First, the long column raises the standard deviation of the column norms so much that no other
+# column counts as long. Second, the long column adds a large entry to every row. The norms of the rows then vary as much as
+# these entries, and up to {glue:text}`share-over` % of the rows count as long by chance. In a large matrix, the sum of the
+# norms of these rows exceeds the norm of the single long column. {glue:md}`from-which-size:myst` The [details
+# page](two_scores_details.py#one-strong-column-norm-by-norm) gives the proof and the corresponding numbers of rows for other
+# thresholds.
 
 
 # %%
@@ -322,11 +323,11 @@ for name, value in {
 # %% [markdown]
 # ## What it means for you
 #
-# - Do not conclude from the sign of a directionality score that rows or columns dominate. Look at the norms themselves, or
+# - Do not infer from the sign of a directionality score whether rows or columns dominate. Look at the norms themselves, or
 #   count how many rows and columns exceed the threshold (`attngeo score MODEL -o x.csv` writes both counts).
 # - If you need a single number, add up the amounts by which the norms exceed the threshold, instead of the norms themselves
-#   (`attngeo score MODEL --convention released`). The sign of this score depends less on the threshold than the sign of the
-#   score that the paper defines.
+#   (`attngeo score MODEL --convention released`). The sign of this score is less sensitive to the threshold than the sign of
+#   the paper's score is.
 # - Whenever you report a directionality score, report its formula, its threshold and the range of random matrices of the same shape.
 #   `attngeo score` prints this information.
 #

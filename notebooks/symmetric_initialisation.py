@@ -222,8 +222,9 @@ table(
 #
 # - Do not count on symmetric initialisation to save training steps. If you try it, compare it with random initialisation at the
 #   same scale (`--init random`), and use several seeds for both.
-# - Do not combine equal queries and keys with the larger scale of the authors' code without testing this combination. In short
-#   runs of encoders with {glue:text}`tie-harms-shape`, this combination raised the final loss by {glue:text}`tie-harms` nats.
+# - Do not combine equal query and key weights with the larger scale used in the authors' code unless you have tested this
+#   combination. In short runs of encoders with {glue:text}`tie-harms-shape`, this combination raised the final loss by
+#   {glue:text}`tie-harms` nats.
 # - If your model is narrow, try the larger scale without symmetry (`attngeo train --init default-linear`). At a width of 768,
 #   `default-linear` increases the scale by only {glue:text}`increase`, and at a width of 1,024 it decreases the scale, so we
 #   expect no gain in such wide models.

@@ -96,9 +96,9 @@ argument_figure(met, chosen, alignment(*BERT))
 #   and trained weights do not satisfy this assumption.
 # - We measured how equally two tokens contribute in one-layer models with random weights, which read random tokens. The result does
 #   not apply to models that are being trained, so it does not refute Theorem 2.4.
-# - In Theorem 2.4, the gradient contains the embedding of the predicted token on the query side. In masked training, however, the
-#   position of the predicted token holds the embedding of the mask ({prf:ref}`prop-s1-15-mask`). We have no proof of a similar
-#   theorem for this case.
+# - In the gradient of Theorem 2.4, the embedding of the predicted token takes the place of the query. In masked training,
+#   however, the mask stands at the position of the predicted token, so its embedding takes this place
+#   ({prf:ref}`prop-s1-15-mask`). We have no proof of a similar theorem for this case.
 # - These small models have no position embeddings. For pairs of *positions* instead of pairs of tokens, we derive conditions
 #   under which both positions of a pair contribute equally at initialisation ([theorem](positions_theory.py)).
 # :::
@@ -187,9 +187,9 @@ show(agreement_at_random_weights(d, n_tokens, n_models, seed), unfolded=True)
 
 # %% [markdown]
 # A gradient can also be symmetric for [other
-# reasons](symmetric_updates_details.py#gradients-can-be-symmetric-for-other-reasons). For example, all masked positions share one
-# embedding, and this alone gives the gradients of masked training a positive symmetry score in models with random weights. If an
-# update is symmetric, we therefore cannot conclude that two tokens help each other equally.
+# reasons](symmetric_updates_details.py#gradients-can-be-symmetric-for-other-reasons). For example, all masked positions
+# share one embedding. This alone is enough to give the gradient in masked training a positive symmetry score, even in models
+# with random weights. Therefore, even if an update is symmetric, we cannot conclude that two tokens help each other equally.
 #
 # ## During training
 #

@@ -87,10 +87,10 @@ released_over_steps()
 # deviations of the same difference between two randomly initialised models. This standard deviation is {glue:text}`gap-sd-12`
 # with 12 layers and {glue:text}`gap-sd-4` with 4 layers.
 #
-# **Our models.** We trained {glue:text}`n-runs` [small models](training_scores_details.py#recorded-runs) with learned position
-# embeddings. We also use the {glue:text}`n-experiments` planned experiments of the page [Why](why.py), in which we trained the same
-# models with learned and with rotary position embeddings. Our decoders predict every next token. Square brackets contain 95 %
-# confidence intervals over at least three seeds.
+# **Our models.** We trained {glue:text}`n-runs` [small models](training_scores_details.py#recorded-runs) with learned
+# position embeddings. We also use the {glue:text}`n-experiments` planned experiments of the page [Why](why.py), in which we
+# trained the same models with learned and with rotary position embeddings. Our decoders are trained to predict the next
+# token at every position. Square brackets contain 95 % confidence intervals over at least three seeds.
 #
 # :::{admonition} How sure is this?
 # - We know the authors' scores only second-hand. The audit was based on the authors' result files and code, neither of which
@@ -172,10 +172,11 @@ show(symmetry_in_training(), unfolded=True)
 # ## Whether decoders become more directional is undecided
 #
 # **The authors' models do not settle the question.** The decoder is the more directional model in only {glue:text}`d-holds`
-# pairs, namely in the pairs with 12 layers on {glue:text}`d-which`. Only on {glue:text}`which-apart` is this difference larger
-# than expected by chance. Earlier in training, some of the differences are much larger ({numref}`fig-training-released`), because in
-# most of the authors' encoders [rows dominate at first](training_scores_details.py#rows-first-then-columns). Columns with large norms are not specific to decoders, because the directionality score is
-# negative at the end of training in all {glue:text}`n-models` models.
+# pairs, namely in the 12-layer models trained on {glue:text}`d-which`. Of these datasets, {glue:text}`which-apart` is the
+# only one on which the difference is larger than expected by chance. Earlier in training, some of the differences are much
+# larger ({numref}`fig-training-released`), because in most of the authors' encoders [rows dominate at
+# first](training_scores_details.py#rows-first-then-columns). Columns with large norms are not specific to decoders. At the
+# end of training, the directionality score is negative in all {glue:text}`n-models` models, encoders included.
 #
 # We also cannot tell whether these columns grow during training, as the paper predicts. In the decoders with 12 layers, columns
 # already dominate at step {glue:text}`first-step` of {glue:text}`last-step`, the first step for which scores were released: the

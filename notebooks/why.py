@@ -87,10 +87,10 @@ seen = places.places_table()
 Markdown(
     f"**{crossing.sentences(chosen)}** {strength('in small models')}{crossing.unplanned(chosen)}"
     f"{places.in_short(seen)}\n\n"
-    "How could the positional encoding affect symmetry? A model with learned position embeddings compares positions by"
-    " means of $W_{qk}$, and an encoder sees both sides of a hidden token. Under certain conditions, we prove that a single"
-    " layer at the start of training therefore learns to compare positions symmetrically."
-    f" {strength('proven')} Whether trained models become symmetric for this reason is open."
+    "How could the positional encoding affect symmetry? With learned position embeddings, a model compares positions by"
+    " means of $W_{qk}$. An encoder has to compare a hidden token with positions on both sides. For a single layer at the"
+    " start of training, we prove that, under certain conditions, it therefore learns to compare positions symmetrically."
+    f" {strength('proven')} Whether trained models become symmetric for this reason remains open."
     f" {findings.counted(tested)} {strength('not shown')}"
 )
 
@@ -189,7 +189,7 @@ Markdown(
   of masked training, the update of this part of $W_{{qk}}$ is symmetric, except for a term from the two ends of the sequence.
   If the output weights are tied to the token embeddings, the first step of masked training teaches the model to use tokens
   in this way, whatever the text is ([theorem and conditions](positions_theory.py)).
-- **Slow waves hardly tell left from right.** Learned position embeddings contain waves, that is, components that resemble sine curves
+- **On slow waves, left and right look almost alike.** Learned position embeddings contain waves, that is, components that resemble sine curves
   {{cite}}`yamamoto2023`. In an encoder that keeps positions apart from content, these waves were found to be slow
   {{cite}}`lequeu2026`. Consider a head that always attends a few positions ahead. A slow wave hardly changes over these few
   positions, so the part of $W_{{qk}}$ that belongs to this wave is nearly symmetric, even though the head attends to one side
