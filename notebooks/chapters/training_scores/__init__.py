@@ -376,9 +376,8 @@ def released_over_steps() -> CaptionedFigure:
     (top), and the directionality score $d$ of the encoder minus $d$ of the decoder (bottom). Solid lines show models
     with 12 layers, and dashed lines show models with 4 layers. Every score is the median over layers, and the coloured
     bands extend from the lower to the upper quartile. Each model was trained once. The paper predicts a positive
-    difference in $d$. The grey bands extend {spelled(SCATTER)} standard deviations of the difference between two randomly
-    initialised models to either side of zero. The narrow, dark band belongs to models with 12 layers, and the wide, light
-    band belongs to models with 4 layers. At the end of training, the encoder has the higher symmetry score in {symmetric}. The difference in $d$ is
+    difference in $d$. The grey bands show how much $d$ differs between two randomly initialised models
+    (±{spelled(SCATTER)} standard deviations), for 12 layers (narrow and dark) and for 4 layers (wide and light). At the end of training, the encoder has the higher symmetry score in {symmetric}. The difference in $d$ is
     positive in {positive}. The number of differences outside the band for their number of layers is {apart}."""
     alt = f"""Line plots over training steps, with one column per dataset. At the end, the symmetry score of the encoder
     is higher than that of the decoder in {symmetric}. In the lower row, the difference in directionality is positive at
