@@ -23,6 +23,7 @@ from attngeo.checkpoints.architectures.entry import Attention, Tower
 BESIDE = {
     "distances": "positions by a bias of the logits for each distance",
     "relative": "positions by keys for each distance",
+    "untold": "positions by rotations or biases, where the code of the model has them, which the files do not tell",
     "gains": "gains of the layer normalisation before queries and keys",
     "norms": "norms of queries and keys",
     "biases": "biases",
