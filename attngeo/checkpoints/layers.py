@@ -623,8 +623,9 @@ def _and(words: list[str]) -> str:
 
 def _read_as(model_type: str, own_type: str, why: str, is_known: bool) -> str:
     """Why a checkpoint of a type cannot be read as another, and the way out."""
-    way = "try that" if is_known else "name a known type like it, or register it"
-    return f"read as {model_type!r}, {re.split('; |[.] ', why)[0]}; its config says {own_type!r}: {way}."
+    way = "Read it as that type" if is_known else "Name a known type like it, or register it"
+    why = re.split("; |[.] ", why)[0].removesuffix(".")
+    return f"it cannot be read as {model_type!r}, because {why}. Its config says {own_type!r}. {way}."
 
 
 def _why_not_values(

@@ -72,6 +72,15 @@ def test_pruned_weights_that_the_config_does_not_tell_are_refused(pruned, pruned
         open_checkpoint(pruned[0])
 
 
+def test_heads_that_only_the_config_prunes_are_scored_and_said_to_be_there(tmp_path):
+    small_model("bert")().save_pretrained(tmp_path)
+    edit_json(tmp_path / "config.json", pruned_heads={"1": [2]})
+    opened = open_checkpoint(tmp_path)
+    assert opened[1].form.n_heads == HEADS
+    (said,) = opened.remarks
+    assert "names heads of encoder layer 1, but the files hold all 4 of its heads" in said
+
+
 def fused(rows, model_type="gte", **config):
     name = {"gte": "encoder.layer.0.attention.qkv_proj", "nomic_bert": "encoder.layers.0.attn.Wqkv"}[model_type]
     shapes = {f"{name}.weight": torch.Size((rows, WIDTH))}

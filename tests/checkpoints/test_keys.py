@@ -175,6 +175,23 @@ def test_a_file_of_queries_and_keys_alone_is_told_what_the_whole_file_is_told(mo
     assert (open_checkpoint(tmp_path).left_out == whole) == (not tensors_show)
 
 
+CHANGED = {
+    "bert": {"is_decoder": True},
+    "gemma2": {"is_causal": False},
+    "llama": {"attention_bias": True},
+    "opt": {"do_layer_norm_before": False},
+    "wav2vec2": {"do_stable_layer_norm": True},
+}
+
+
+@pytest.mark.parametrize("model_type", CHANGED)
+def test_such_a_file_follows_the_configuration_too(model_type, tmp_path):
+    small_model(model_type, **CHANGED[model_type])().save_pretrained(tmp_path)
+    whole = open_checkpoint(tmp_path).left_out
+    queries_and_keys_alone(tmp_path)
+    assert open_checkpoint(tmp_path).left_out == whole
+
+
 def test_a_file_without_normalisations_of_an_unknown_model_type_is_said_to_have_none(tmp_path):
     small_model("llama")().save_pretrained(tmp_path)
     queries_and_keys_alone(tmp_path)

@@ -207,12 +207,12 @@ def test_an_unknown_type_is_read_as_a_known_one_or_registered_from_a_file(attnge
         assert rows["symmetry"].tolist() == scored(saved)["symmetry"].tolist()
         assert rows["source"][0].endswith(" as bert") == (way[0] == "--as")
     said = refused("score", folder, "--as", "gpt2")
-    assert "no tensor is named like" in said and said.endswith("its config says 'bert-by-another-name': try that.\n")
+    assert "no tensor is named like" in said and said.endswith("'bert-by-another-name'. Read it as that type.\n")
     for line in (("score", folder), ("diff", folder, saved)):
         said = refused(*line, "--as", "brt")
-        assert "'brt' is not among the" in said and "read it as that" not in said and "config says 'bert" in said
+        assert "'brt' is not among the" in said and "(--as)" not in said and "config says 'bert" in said
     del ARCHITECTURES["bert-by-another-name"]
-    assert "'bert-by-another-name': name a known type" in refused("score", folder, "--as", "gpt2")
+    assert "'bert-by-another-name'. Name a known type" in refused("score", folder, "--as", "gpt2")
     for number, way in enumerate((("--as", "bert"), ("--register", mine), ("--register", mine, "--workers", 1))):
         assert "cosine 1.0000" in attngeo("diff", folder, saved, *way[:2])[1]
         ARCHITECTURES.pop("bert-by-another-name", None)

@@ -34,11 +34,13 @@ def plan_layer(
     divisor = stack.config.get(entry.heads_over) if entry.heads_over else 1
     if heads is None or divisor is None:
         missing = entry.heads if heads is None else entry.heads_over
-        raise CheckpointError(f"{missing} is missing in the config, which tells heads apart: give a number.")
+        raise CheckpointError(
+            f"the config has no {missing}, and heads cannot be told apart without it. Add it to the config."
+        )
     heads = max(1, heads // divisor)
     layout = _layout(entry, shapes[query])
     outputs, inputs = reversed(shapes[query]) if layout.transposed else shapes[query]
-    left = _heads_left(stack, at, heads)
+    left = stated = _heads_left(stack, at, heads)
     if layout.rows is None:
         outputs = _divide(query, outputs, 2, "a query and its gate") if layout.gated else outputs
         if shapes[key][1] != inputs:
@@ -69,6 +71,10 @@ def plan_layer(
             raise _mismatch(key, f"gives {number} {what} where the config has {config_key} = {named}")
     value, output = _value_and_output(entry, layout, (module, keys), shapes, (kv_heads * d_head, len(left) * d_head))
     numbers = left if len(left) < heads else ()
+    unpruned = (
+        f"pruned_heads of the configuration names heads of {part} layer {layer}, but the files hold all {heads} of its"
+        " heads, and all of them were scored."
+    )
     return LayerPlan(
         part,
         layer,
@@ -83,6 +89,7 @@ def plan_layer(
         kv_heads,
         d_head,
         head_numbers=numbers,
+        remarks=(unpruned,) if len(stated) < len(left) else (),
     )
 
 
@@ -108,8 +115,8 @@ def _require_matrix(name: str, shapes: Mapping[str, Size]) -> None:
     """Refuse a query or key weight that is not there, or is no matrix."""
     if name not in shapes:
         raise CheckpointError(
-            f"{name} is missing beside other weights of this attention; the save left it out, or the layer takes its"
-            f" keys from elsewhere, which no entry tells."
+            f"{name} is missing, although the files have other weights of this attention. Either it was not saved, or the"
+            f" layer uses the keys of another layer, which attngeo does not know of this model type."
         )
     if not all(shapes[name]):
         raise CheckpointError(

@@ -148,10 +148,13 @@ def beside(
     return [word for word in BESIDE if word in found]
 
 
-def beside_by_type(values: Mapping[str, Any], model_type: str, part: str, names: Collection[str]) -> list[str]:
+def beside_by_type(
+    entry: Attention, values: Mapping[str, Any], model_type: str, part: str, names: Collection[str]
+) -> list[str]:
     """What a layer has beside ``W_qk`` by its model type, where files without such tensors cannot tell.
 
     Args:
+        entry: of its stack.
         values: the configuration that speaks of the layer.
         model_type: of that configuration.
         part: of the layer.
@@ -159,10 +162,17 @@ def beside_by_type(values: Mapping[str, Any], model_type: str, part: str, names:
     """
     untold = set() if any(map(NORMALISATIONS.search, names)) else {"gains", "norms", "relative", "sinks"}
     untold |= set() if any(name.endswith("bias") for name in names) else {"biases"}
-    switched_off = {word for key, word in KEYS.items() if values.get(key) is False}
-    switched_off |= {"biases" for key in _bias_keys(model_type) if not _setting(values, model_type, key)}
-    found = [word for word in BESIDE if word in untold and model_type in _of_types()[word].get(part, ())]
-    return [word for word in found if word not in switched_off]
+    by_key = {word: False for key, word in KEYS.items() if values.get(key) is False}
+    if bias_keys := _bias_keys(model_type):
+        by_key["biases"] = any(_setting(values, model_type, key) for key in bias_keys)
+    if entry.norm_if:
+        by_key["gains"] = bool(_setting(values, model_type, entry.norm_if))
+    parts = (part, entry.part)  # which differ where a configuration makes an encoder a decoder, or the reverse
+    return [
+        word
+        for word in BESIDE
+        if word in untold and by_key.get(word, any(model_type in _of_types()[word].get(each, ()) for each in parts))
+    ]
 
 
 def bias_remark(entry: Attention, values: Mapping[str, Any], model_type: str, tensors: Collection[str]) -> str:

@@ -78,10 +78,10 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
             norm = "" if part == "cross" else _norm(stack, module, shapes)  # whose two sides are normalised apart
             plan = replace(plan, positions=positions, norm=norm, norm_offset=stack.entry.norm_offset)
             of_entry = stack.entry, config_of.values, config_of.model_type
-            extra = beside(*of_entry, tensors[module], hides) + beside_by_type(
-                *of_entry[1:], part, tensors[around[module]]
-            )
+            extra = beside(*of_entry, tensors[module], hides)
+            extra += beside_by_type(*of_entry, part, tensors[around[module]])
             remarks = (
+                *plan.remarks,
                 _of_shared_layers(stack, len(modules)),
                 bias_remark(*of_entry, tensors[module]),
                 norm_remark(config_of.model_type, tensors[around[module]]),
@@ -96,9 +96,9 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
     if not plans:
         wanted = " or ".join(stack.entry.tensor(stack.entry.module, stack.entry.query) for stack in stacks)
         raise Misfit(
-            f"no tensor is named like {wanted}, as a {config.get('model_type')} model's would be; there are"
-            f" {_names_in(shapes)}: where those are its queries and keys by other names, attngeo.register_architecture"
-            f" or --register adds the names."
+            f"no tensor is named like {wanted}, as in models of the type {config.get('model_type')}. The files have"
+            f" {_names_in(shapes)}. If these are queries and keys under other names, add the names by"
+            f" attngeo.register_architecture or --register."
         )
     order = {part: place for place, part in enumerate(("encoder", "decoder", "cross"))}
     return sorted(plans, key=lambda plan: (order[plan.part], plan.layer))

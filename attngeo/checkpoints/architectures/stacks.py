@@ -121,15 +121,14 @@ def stacks_of(
     """A model's attention stacks, those of the models inside it included; ``around`` are the types it is inside of."""
     name = config.model_type
     if not name:
-        raise CheckpointError("the config names no model_type; add the one that transformers uses, or name it (--as).")
+        raise CheckpointError("the config names no model_type. Add the one that transformers uses, or name it (--as).")
     if name not in architectures:
         read = [known for known, entry in architectures.items() if not isinstance(entry, Refused)]
         near = ", ".join(get_close_matches(name, read, 3, 0.7))
         raise CheckpointError(
             f"model_type {name!r} is not among the {len(read)} that can be read"
-            f"{f' (near: {near})' if near else ''}; where it differs from one of them by"
-            f" name alone, read it as that (--as), else attngeo.register_architecture or --register adds"
-            f" it."
+            f"{f' (similar names: {near})' if near else ''}. If it differs from one of them by its name alone, read it"
+            f" as that (--as). Otherwise add it by attngeo.register_architecture or --register."
         )
     if name in around:
         raise CheckpointError(f"the config makes a {name} model a part of itself; fetch the checkpoint again.")
@@ -175,8 +174,8 @@ def modules_of(stack: Stack, shapes: Mapping[str, Size]) -> list[tuple[tuple[int
     prefixes = sorted({match[1] for match in matches})
     if len(prefixes) > 1:
         raise CheckpointError(
-            f"{entry.module} stands in the files under several prefixes ({', '.join(p or 'none' for p in prefixes)});"
-            f" save the part to be scored as a model of its own."
+            f"the files have {entry.module} under several prefixes ({', '.join(p or 'none' for p in prefixes)}), so they"
+            f" hold several models. Save the one to be scored by itself."
         )
     return sorted((tuple(map(int, match.groups()[2:])), (match[1] + match[2]).rstrip(".")) for match in matches)
 
