@@ -115,8 +115,8 @@ def _require_matrix(name: str, shapes: Mapping[str, Size]) -> None:
     """Refuse a query or key weight that is not there, or is no matrix."""
     if name not in shapes:
         raise CheckpointError(
-            f"{name} is missing, although the files have other weights of this attention. Either it was not saved, or the"
-            f" layer uses the keys of another layer, which attngeo does not know of this model type."
+            f"{name} is missing, although the files have other weights of this attention. Either it was not saved, or"
+            f" the layer uses the keys of another layer, which attngeo does not know of this model type."
         )
     if not all(shapes[name]):
         raise CheckpointError(

@@ -174,8 +174,8 @@ def modules_of(stack: Stack, shapes: Mapping[str, Size]) -> list[tuple[tuple[int
     prefixes = sorted({match[1] for match in matches})
     if len(prefixes) > 1:
         raise CheckpointError(
-            f"the files have {entry.module} under several prefixes ({', '.join(p or 'none' for p in prefixes)}), so they"
-            f" hold several models. Save the one to be scored by itself."
+            f"the files have {entry.module} under several prefixes ({', '.join(p or 'none' for p in prefixes)}), so"
+            f" they hold several models. Save the one to be scored by itself."
         )
     return sorted((tuple(map(int, match.groups()[2:])), (match[1] + match[2]).rstrip(".")) for match in matches)
 
