@@ -94,3 +94,10 @@ def test_a_damaged_record_is_refused(tmp_path, content):
     (tmp_path / "run.json").write_text(content)
     with pytest.raises(RunError, match=tmp_path.name):
         read_about(tmp_path)
+
+
+def test_a_column_without_a_number_is_not_dropped_without_a_word(tmp_path):
+    write(tmp_path / "a-0", 0, coin_rank=float("nan"))
+    with pytest.raises(RunError, match=r"scores\.parquet has no number in its column coin_rank"):
+        merge_runs(tmp_path)
+    assert "coin_rank" in read_run(tmp_path / "a-0").scores

@@ -219,7 +219,7 @@ def _rows_by_run(experiment: Path, table: str, written: int) -> dict[str, pd.Dat
 def _require_columns(table: pd.DataFrame, columns: dict[str, str]) -> None:
     """Refuse a table without these columns, or with a gap in those of whole numbers."""
     if table.empty or columns.items() - table.dtypes.astype(str).to_dict().items():
-        raise ValueError(f"it has not the columns {', '.join(columns)}, or no rows")
+        raise ValueError(f"a table has no rows, or lacks one of the columns {', '.join(columns)}")
 
 
 def _unreadable(folder: Path, why: str) -> RunError:
@@ -228,9 +228,11 @@ def _unreadable(folder: Path, why: str) -> RunError:
 
 def read_levels(folder: Path) -> dict[tuple[int, int], np.ndarray]:
     """The pictures of a run as they are stored, in 8-bit levels, by (layer, step); none if it kept none."""
-    file, prefix = folder / "images.npz", ""
+    file = folder / "images.npz"
+    prefix = ""
     if _is_merged(folder):
-        file, prefix = folder.parent / "images.npz", f"{folder.name}/"
+        file = folder.parent / "images.npz"
+        prefix = f"{folder.name}/"
     if not file.exists():
         return {}
     pictures = {}
@@ -254,9 +256,8 @@ def write_run(
     Raises:
         OSError: the folder cannot be written; what was there stays.
     """
-    _write(
-        folder, pd.DataFrame(history), pd.DataFrame(scores), {_picture_name(*place): p for place, p in pictures.items()}
-    )
+    images = {_picture_name(*place): levels for place, levels in pictures.items()}
+    _write(folder, pd.DataFrame(history), pd.DataFrame(scores), images)
     write_text(folder / ABOUT, json.dumps(about, indent=1) + "\n")
 
 
@@ -284,6 +285,8 @@ def merge_runs(experiment: Path) -> list[str]:
         run = read_run(folder)
         about[name] = _raw_about(folder)
         for table, rows in zip(TABLES, (run.history, run.scores), strict=True):
+            if empty := list(rows.columns[rows.isna().all()]):
+                raise _unreadable(folder, f"{table}.parquet has no number in its column {empty[0]}")
             tables[table].append(pd.concat({name: rows}, names=["run"]).reset_index("run"))
         pictures |= {f"{name}/{_picture_name(*place)}": levels for place, levels in read_levels(folder).items()}
     history, scores = (pd.concat(tables[name], ignore_index=True) for name in TABLES)
