@@ -9,14 +9,16 @@
 # %% [markdown]
 # # Details: heads or their sum
 #
-# A layer of attention has several heads, and each head has a query-key matrix of its own. The paper {cite}`saponati2025` scores the
-# sum of these matrices, to which no softmax is ever applied. [The page on encoders and decoders](pretrained_survey.py) therefore asks
-# whether the heads of trained encoders are symmetric or only their sum. This page has the evidence behind its answer.
+# A layer of attention has several heads, and each head has its own query-key matrix. The paper {cite}`saponati2025` scores the sum
+# of these matrices, although a model applies the softmax to each head and never to the sum. On the page [Encoders and
+# decoders](pretrained_survey.py), we therefore asked whether the individual heads of trained encoders are symmetric or only their sum.
+# This page contains the evidence for our answer.
 #
-# **In most families of encoders, the heads are symmetric, and their sum is more symmetric still.** In the median family of
-# encoders, individual heads score {glue:text}`heads-encoders`, and the sum over heads scores {glue:text}`sum-encoders`. In the
-# median family of decoders, individual heads score {glue:text}`heads-decoders`, and the sum scores {glue:text}`sum-decoders`.
-# Summing adds more symmetry in encoders because the skew-symmetric parts of their heads add up less than those of decoders.
+# **In most families of encoders, the individual heads are symmetric, and the sum over heads is even more symmetric.** For the median
+# encoder family, individual heads score {glue:text}`heads-encoders` and the sum over heads scores {glue:text}`sum-encoders`. For the
+# median decoder family, individual heads score {glue:text}`heads-decoders` and the sum scores {glue:text}`sum-decoders`. Summing over
+# heads increases the symmetry more in encoders than in decoders, because the skew-symmetric parts of the heads reinforce each other
+# less in encoders.
 
 # %% tags=["parameters", "remove-input"]
 model: str = "all-MiniLM-L6-v2"  # recorded model whose pairs of heads are computed again if its weights are at hand
@@ -47,12 +49,15 @@ from chapters.heads_or_sum.record import verified
 from chapters.pretrained_survey.measures import both_ends, end_against_half
 from livingpaper.claims.claim import Verdict, claim, compare, exact
 from livingpaper.display.page import glue, show, table
+from attngeo.experiments.runs.numbers_in_words import as_percent, spelled
 
 SIX_DIGITS = 1e-6  # single precision, in which narrow weights were surveyed
-CHOSEN = "Each family counts once in each group. Its value is the mean over its models of their medians over layers."
-OF_SUMS = f"{CHOSEN} Layers with a single head have no sum and are left out."
+CHOSEN = """Each family counts once in each group, and the value of a family is the mean over its models of the medians over
+layers."""
+OF_SUMS = f"{CHOSEN} We left out layers with a single head, because they have no sum over heads."
 PRINTED = {
-    "printed": '"[E]ncoder-only models remarkably show a higher degree of symmetry than decoder-only": of sums over heads.',
+    "printed": """\"[E]ncoder-only models remarkably show a higher degree of symmetry than decoder-only". This sentence is about sums
+    over heads.""",
     "place": "Section 3, Figure 2",
 }
 
@@ -64,7 +69,7 @@ outside, middle = heads_outside(evidence()), of_families.groupby("attention")[[*
 for part, kind in GROUPS.items():
     for name, column in {"heads": "heads", "sum": "symmetry", "added": "added"}.items():
         glue(f"{name}-{part}s", middle.loc[kind, column], ".2f")
-    glue(f"outside-{part}s", outside[kind], ".0%")
+    glue(f"outside-{part}s", as_percent(outside[kind]))
     for name in ("symmetric", "skew"):
         glue(f"{name}-gain-{part}s", middle.loc[kind, f"{name}_gain"], ".1f")
     glue(f"n-{part}s", int((of_families["attention"] == kind).sum()), "d")
@@ -76,15 +81,15 @@ assert (encoders["heads"] > 0).all() and (
 ).all()  # "the heads are symmetric, and their sum more so"
 glue("more", more, "d")
 several, alone = compared(of_families, "heads"), single_heads(evidence())
-glue("share-several", several.separation.auc, ".0%")
-glue("share-every", compared(alone, "heads").separation.auc, ".0%")
+glue("share-several", as_percent(several.separation.auc))
+glue("share-every", as_percent(compared(alone, "heads").separation.auc))
 assert set(alone["family"]) - set(of_families["family"]) == {"BART g2p"}
 gap = verified(model, evidence().pairs)
 assert gap is None or gap < 1e-12
-recomputed = f"""When this page was made, we computed the pairs of heads of {model} again from its weights, and the result agreed
-    with the record."""
-from_record = f"""All numbers come from the record of these models. The weights of {model} were not available when this page was
-    made, so they were not computed again."""
+recomputed = f"""When this page was built, the overlaps between the heads of {model} were computed again from its weights, and they
+    agreed with the recorded overlaps."""
+from_record = f"""All numbers were computed from recorded overlaps between heads. The weights of {model} were not available when this
+    page was built, so we could not compute its overlaps again."""
 glue("again", " ".join((from_record if gap is None else recomputed).split()))
 
 # %% tags=["remove-input"]
@@ -92,24 +97,24 @@ heads_and_sums(evidence())
 
 # %% [markdown]
 # :::{admonition} How sure is this?
-# - Models that share authors, data or training recipe form a *family*, and each family counts once. The numbers above are those of
-#   the median family, out of {glue:text}`n-encoders` families of encoders and {glue:text}`n-decoders` families of decoders.
-#   {glue:text}`again`
-# - The layers of all these families have several heads. BART g2p, the only family whose layers have a single head, shows the
-#   opposite: its decoder is more symmetric than its encoder.
-# - The models have different sizes, and we did not match them. Among released encoders, [larger models are less
+# - Models that share authors, data or training recipe form a *family*, and each family counts once. The numbers above are medians over
+#   {glue:text}`n-encoders` families of encoders and {glue:text}`n-decoders` families of decoders. {glue:text}`again`
+# - The layers of all these families have several heads. BART g2p, the only family whose layers have a single head, is an exception,
+#   because its decoder is more symmetric than its encoder.
+# - We did not match the sizes of the models. Among the released encoders, [larger models are less
 #   symmetric](pretrained_survey.py#larger-encoders-are-less-symmetric).
-# - We found the difference between the skew-symmetric parts by looking at these families, and we tested it on the same families. We
-#   compared several measures, and no p-value is corrected for that.
+# - We discovered the difference between the skew-symmetric parts in the same families in which we tested it. We also compared several
+#   measures, and we did not correct the p-values for this.
 # :::
 #
-# ## Single heads
+# ## Individual heads
 #
-# Heads with random weights have a symmetry score close to 0, and we know the range that contains 95 % of them. Among the single
-# heads of encoders, {glue:text}`outside-encoders` are more symmetric than this range. Among those of decoders, it is
-# {glue:text}`outside-decoders`. If we compare each family of encoders with each family of decoders whose layers have several
-# heads, the heads of the encoder are the more symmetric ones in {glue:text}`share-several` of the pairs. If we include BART g2p,
-# this share is {glue:text}`share-every`, and there are too few families to tell it from chance.
+# Heads with random weights have symmetry scores close to zero, and we know the range that contains 95 % of these scores. Among the
+# individual heads of encoders, {glue:text}`outside-encoders` score above this range. Among the individual heads of decoders,
+# {glue:text}`outside-decoders` score above this range. We compared each family of encoders with each family of decoders, using only
+# families whose layers have several heads. In {glue:text}`share-several` of these pairs, the heads of the encoder are more symmetric
+# than the heads of the decoder. If we include BART g2p, this share is {glue:text}`share-every`, which could be due to chance because
+# there are so few families.
 
 
 # %%
@@ -119,21 +124,24 @@ heads_and_sums(evidence())
     "the heads of encoders are more symmetric than the heads of decoders",
     Verdict.UNDECIDED,
     **PRINTED,
-    remark=f"""We compare the mean of the heads' scores in a layer, weighted with the squared norms of the heads. {CHOSEN} Among
-    families whose layers have several heads, the heads of encoders are more symmetric. If we include the only family
-    whose layers have a single head, the interval of the AUC contains 1/2, because this family shows the opposite.""",
+    remark=f"""We compare the mean score of the heads in a layer, weighted by the squared norms of the heads. {CHOSEN} Among the
+    families whose layers have several heads, the heads of encoders are more symmetric than the heads of decoders. If we include
+    the only family whose layers have a single head, the interval of the AUC contains 1/2, because the decoder of this family is more
+    symmetric than its encoder.""",
     ours=True,
 )
 def section_3_symmetry_of_heads():
     several = compared(families(whole(evidence().layers), PARTS), "heads")
     every = compared(single_heads(evidence()), "heads")
     survey = beside_survey(evidence())
-    yield from both_ends(every.separation, "the heads' s", "all families")
-    yield compare(f"two-sided p of {every.n_exchanges} exchanges of encoders and decoders", every.p, ">", 0.05)
-    yield end_against_half(several.separation, "low", ">", "the heads' s", "families whose layers have several heads")
-    yield compare(f"layers of several heads: two-sided p of {several.n_exchanges} exchanges", several.p, "<", 0.05)
+    yield from both_ends(every.separation, "s of the heads", "all families")
+    words = f"two-sided p of a test with {every.n_exchanges} exchanges of encoders and decoders"
+    yield compare(words, every.p, ">", 0.05)
+    yield end_against_half(several.separation, "low", ">", "s of the heads", "families whose layers have several heads")
+    words = f"layers with several heads: two-sided p of a test with {several.n_exchanges} exchanges"
+    yield compare(words, several.p, "<", 0.05)
     largest = (survey["symmetry"] - survey["recorded"]).abs().max(skipna=False)
-    words = f"largest gap of the scores of {len(survey)} layers and heads from those of the survey"
+    words = f"largest difference between the scores of {len(survey)} layers and heads here and in the survey"
     yield exact(words, largest, 0, SIX_DIGITS)
 
 
@@ -145,45 +153,47 @@ show(section_3_symmetry_of_heads())
 # ````{prf:proposition} The symmetry of a sum over heads (ours)
 # :label: prop-sum-over-heads
 #
-# Let $M = \sum_h M_h$ be the sum over heads (Eq. S20 of the paper) with $M_h = W_{q,h} W_{k,h}^\top$, where $W_{k,h}$ is the key
-# factor that head $h$ uses. Let $M = S + N$ and $M_h = S_h + N_h$ be the decompositions into symmetric and skew-symmetric parts.
+# Let $M = \sum_h M_h$ be the sum over heads (Eq. S20 of the paper), where $M_h = W_{q,h} W_{k,h}^\top$ and $W_{k,h}$ is the key
+# matrix of head $h$. Let $M = S + N$ and $M_h = S_h + N_h$ be the decompositions into symmetric and skew-symmetric parts.
 #
 # 1. Let $t_{gh} = \mathrm{Tr}(M_g M_h)$ and $p_{gh} = \langle M_g, M_h \rangle$. Then $\mathrm{Tr}(MM) = \sum_{g,h} t_{gh}$
 #    and $\|M\|_F^2 = \sum_{g,h} p_{gh}$.
 # 2. $\langle S_g, S_h \rangle = \tfrac12 (p_{gh} + t_{gh})$ and $\langle N_g, N_h \rangle = \tfrac12 (p_{gh} - t_{gh})$.
-# 3. Let $s_0$ be the mean of the scores of the heads, weighted with $\|M_h\|_F^2$. Let
+# 3. Let $s_0$ be the mean score of the heads, weighted by $\|M_h\|_F^2$. Let
 #    $G_s = \|S\|_F^2 / \sum_h \|S_h\|_F^2$ be the gain of the symmetric parts, and let
-#    $G_n = \|N\|_F^2 / \sum_h \|N_h\|_F^2$ be the gain of the skew-symmetric parts. Then the ratio $\|S\|_F^2 / \|N\|_F^2$ is,
-#    unless $N$ or all $S_h$ vanish,
+#    $G_n = \|N\|_F^2 / \sum_h \|N_h\|_F^2$ be the gain of the skew-symmetric parts. Unless $N$ or all $S_h$ vanish, the ratio
+#    $\|S\|_F^2 / \|N\|_F^2$ is
 #
 #    $$
 #    \frac{1 + s}{1 - s} = \frac{G_s}{G_n} \cdot \frac{1 + s_0}{1 - s_0} .
 #    $$ (eq-sum-over-heads)
 #
-# 4. If the heads had independent random signs, $G_s$ and $G_n$ would be 1 on average.
+# 4. If every head had an independent random sign, $G_s$ and $G_n$ would be 1 on average.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# *1.* Both sides are bilinear in the heads. The terms need only products of size $d_h \times d_h$: with
+# *1.* Both sides are bilinear in the heads. To compute the terms, products of size $d_h \times d_h$ are sufficient. With
 # $C_{gh} = W_{k,g}^\top W_{q,h}$, the number $t_{gh}$ is the sum of the entries of $C_{gh} \odot C_{hg}^\top$, and $p_{gh}$ is the
 # sum of the entries of $W_{q,g}^\top W_{q,h} \odot W_{k,g}^\top W_{k,h}$. This follows from
 # $\mathrm{Tr}(W_{q,g} W_{k,g}^\top W_{q,h} W_{k,h}^\top) = \mathrm{Tr}(C_{gh} C_{hg})$ and, by a cyclic exchange of the factors, from
 # $\mathrm{Tr}(M_g^\top M_h) = \mathrm{Tr}\bigl((W_{k,g}^\top W_{k,h})^\top W_{q,g}^\top W_{q,h}\bigr)$.
 #
-# *2.* Insert $S_h = (M_h + M_h^\top)/2$ and $N_h = (M_h - M_h^\top)/2$, and use $\langle M_g, M_h^\top \rangle = t_{gh}$.
+# *2.* These equations follow from $S_h = (M_h + M_h^\top)/2$, $N_h = (M_h - M_h^\top)/2$ and
+# $\langle M_g, M_h^\top \rangle = t_{gh}$.
 #
-# *3.* For a single head, part 2 says that $\|S_h\|_F^2 = \tfrac12 (1 + s_h) \|M_h\|_F^2$ and
-# $\|N_h\|_F^2 = \tfrac12 (1 - s_h) \|M_h\|_F^2$. Summed over heads, these two numbers have the ratio $(1 + s_0)/(1 - s_0)$. The gains
-# turn this ratio into the ratio of the layer.
+# *3.* For a single head, part 2 implies that $\|S_h\|_F^2 = \tfrac12 (1 + s_h) \|M_h\|_F^2$ and
+# $\|N_h\|_F^2 = \tfrac12 (1 - s_h) \|M_h\|_F^2$. The sums of these two numbers over the heads have the ratio
+# $(1 + s_0)/(1 - s_0)$. Multiplied by $G_s/G_n$, this ratio becomes $\|S\|_F^2 / \|N\|_F^2$.
 #
 # *4.* $\mathbb{E} \|\sum_h \epsilon_h S_h\|_F^2 = \sum_{g,h} \mathbb{E}[\epsilon_g \epsilon_h] \langle S_g, S_h \rangle$, and only the
 # terms with $g = h$ remain. The same holds for the skew-symmetric parts.
 # ```
 # ````
 #
-# So the sum can be more symmetric than its heads for two reasons. Either the symmetric parts of the heads resemble each other, or
-# their skew-symmetric parts cancel. The latter happens, for example, if one head is the transpose of another.
+# The sum over heads can therefore be more symmetric than the individual heads for two reasons. Either the symmetric parts of the heads
+# resemble each other, or the skew-symmetric parts of the heads cancel each other. The skew-symmetric parts cancel, for example, if one
+# head is the transpose of another.
 
 
 # %% tags=["remove-cell"]
@@ -210,7 +220,7 @@ def largest_gap(a: Tensor, b: Tensor) -> float:
 @claim(
     "S1.5",
     "(score of the sum)",
-    "a layer's symmetry score is a quotient of two sums over pairs of heads",
+    "the symmetry score of a layer is a quotient of two sums over pairs of heads",
     Verdict.HOLDS,
     ours=True,
 )
@@ -218,21 +228,24 @@ def score_of_a_sum():
     form = related_heads()
     m, by_pair = torch.stack([*form.heads()]), overlaps(form)
     symmetric, skew = (m + m.mT) / 2, (m - m.mT) / 2
-    traces = r"largest gap of $\operatorname{Tr}(M_g M_h)$ by small products from the matrices themselves"
+    traces = r"largest relative error of $\operatorname{Tr}(M_g M_h)$, computed with small products"
     for words, pairs, left, right in (
         (traces, "traces", m.mT, m),
-        (r"the same of $\langle M_g, M_h \rangle$", "products", m, m),
-        (r"the same of $\langle S_g, S_h \rangle$", "symmetric", symmetric, symmetric),
-        (r"the same of $\langle N_g, N_h \rangle$", "skew", skew, skew),
+        (r"the same for $\langle M_g, M_h \rangle$", "products", m, m),
+        (r"the same for $\langle S_g, S_h \rangle$", "symmetric", symmetric, symmetric),
+        (r"the same for $\langle N_g, N_h \rangle$", "skew", skew, skew),
     ):
         yield exact(words, largest_gap(getattr(by_pair, pairs), products_of_pairs(left, right)))
     s, layer = symmetry_score(form.dense()), parts(**by_pair.sums())
-    yield exact(f"score of the layer by pairs of {len(m)} heads, against that of the dense sum", layer["symmetry"], s)
+    words = f"score of the layer from the pairs of {len(m)} heads, compared with the score of the dense sum"
+    yield exact(words, layer["symmetry"], s)
     quotient = layer["factor"] * ratio(layer["heads"]) / ratio(s)
-    yield exact("product of the heads' ratio and the factor over the layer's ratio", quotient, 1)
+    yield exact("right side of the equation divided by its left side", quotient, 1)
     for name, of, words in (("G_s", symmetric, "symmetric"), ("G_n", skew, "skew")):
         dense = of.sum(0).square().sum() / of.square().sum()
-        yield exact(f"${name}$ by pairs, against the dense {words} parts", layer[f"{words}_gain"], dense)
+        about = "skew-symmetric" if words == "skew" else words
+        quantity = f"${name}$ from the pairs of heads, compared with its value from the dense {about} parts"
+        yield exact(quantity, layer[f"{words}_gain"], dense)
     signs = torch.tensor(list(product((1, -1), repeat=len(m))), dtype=torch.float64)
     turned = torch.stack([torch.einsum("g,gh,h->", e, by_pair.symmetric, e) for e in signs])
     yield exact("mean of $G_s$ over all signs of the heads", turned.mean() / by_pair.symmetric.trace(), 1)
@@ -241,16 +254,17 @@ def score_of_a_sum():
 show(score_of_a_sum())
 
 # %% [markdown]
-# ## In encoders the skew-symmetric parts add up less
+# ## In encoders, the skew-symmetric parts reinforce each other less
 #
-# {numref}`fig-head-gains` compares the squared norm of the sum with the squared norms of the heads together. We call this ratio the
-# gain, and we compute it for the symmetric parts and for the skew-symmetric parts of the heads.
+# We divide the squared norm of the sum over heads by the sum of the squared norms of the heads. This ratio is the *gain*. We compute
+# the gain separately for the symmetric parts and for the skew-symmetric parts of the heads ({numref}`fig-head-gains`).
 #
-# The symmetric parts add up in encoders and in decoders. Their gain is {glue:text}`symmetric-gain-encoders` in the median family of
-# encoders and {glue:text}`symmetric-gain-decoders` in the median family of decoders. Whether encoders and decoders differ in this
-# gain is open. The skew-symmetric parts do separate the two groups: their gain is {glue:text}`skew-gain-encoders` in encoders and
-# {glue:text}`skew-gain-decoders` in decoders. As a result, summing raises the symmetry score by {glue:text}`added-encoders` in
-# encoders and by {glue:text}`added-decoders` in decoders.
+# The symmetric parts of the heads reinforce each other in both encoders and decoders. For the median encoder family, the gain of the
+# symmetric parts is {glue:text}`symmetric-gain-encoders`, and for the median decoder family, it is
+# {glue:text}`symmetric-gain-decoders`. We cannot tell whether encoders and decoders differ in this gain. The gain of the
+# skew-symmetric parts, however, separates the two groups. It is {glue:text}`skew-gain-encoders` for the median encoder family and
+# {glue:text}`skew-gain-decoders` for the median decoder family. As a result, summing over heads increases the symmetry score
+# of the median family by {glue:text}`added-encoders` in encoders and by {glue:text}`added-decoders` in decoders.
 
 # %% tags=["remove-input"]
 gains(evidence())
@@ -258,7 +272,7 @@ gains(evidence())
 
 # %% tags=["remove-cell"]
 def of_sums() -> dict[str, Compared]:
-    """Encoders against decoders by each of nine measures of what a sum adds."""
+    """Encoders against decoders by each of nine measures of how much symmetry summing over heads adds."""
     every = families(whole(evidence().layers), PARTS)
     every = every.assign(by_pair=every["symmetric_overlap"] - every["skew_overlap"])
     multiple = every[every["heads"] > 0].assign(multiple=lambda rows: rows["symmetry"] / rows["heads"])
@@ -270,7 +284,7 @@ def of_sums() -> dict[str, Compared]:
 @claim(
     "Section 3",
     "(symmetry, sum over heads)",
-    "the sum over heads adds more symmetry in encoders than in decoders, found and tested on the same families",
+    "summing over heads increases the symmetry more in encoders than in decoders (tested on the families in which we found it)",
     Verdict.HOLDS,
     ours=True,
 )
@@ -279,15 +293,16 @@ def section_3_symmetry_of_the_sum():
     factor, skew = results["factor"], results["skew_gain"].separation
     by_pair, exchanges = results["by_pair"].separation, factor.n_exchanges
     yield end_against_half(factor.separation, "low", ">", "the factor", "families")
-    yield compare(f"two-sided p of {exchanges} exchanges, of the factor", factor.p, "<", 0.05)
+    words = f"the factor: two-sided p of a test with {exchanges} exchanges of encoders and decoders"
+    yield compare(words, factor.p, "<", 0.05)
     yield end_against_half(by_pair, "low", ">", "gain per pair, symmetric minus skew-symmetric", "families")
     adds = "gain of the skew-symmetric parts"
     yield end_against_half(skew, "high", "<", adds, "families")
-    yield end_against_half(skew, "family_high", "<", adds, "families drawn anew")
+    yield end_against_half(skew, "family_high", "<", adds, "resampled families")
     return {
-        "remark": f"""We compare the factor by which summing multiplies the ratio of the symmetric to the skew-symmetric part.
-        We compared {len(results)} measures. If its p-value is multiplied by this number, it is
-        {min(1.0, len(results) * factor.p):.3f}. {OF_SUMS}"""
+        "remark": f"""The *factor* is the number by which summing over heads multiplies the ratio of the squared norms of the
+        symmetric and the skew-symmetric part. Because we compared {spelled(len(results))} measures, its p-value has to be
+        multiplied by {spelled(len(results))}, which gives {min(1.0, len(results) * factor.p):.3f}. {OF_SUMS}"""
     }
 
 
@@ -298,7 +313,7 @@ show(section_3_symmetry_of_the_sum(), unfolded=True)
 @claim(
     "Section 3",
     "(symmetry, symmetric parts of heads)",
-    "the symmetric parts of heads add up more in encoders than in decoders",
+    "the symmetric parts of heads reinforce each other more in encoders than in decoders",
     Verdict.UNDECIDED,
     **PRINTED,
     ours=True,
@@ -308,21 +323,22 @@ def section_3_symmetric_parts_of_heads():
     yield from both_ends(results["symmetric_gain"].separation, "gain of the symmetric parts", "families")
     yield from both_ends(results["symmetric_overlap"].separation, "the same per pair of heads", "families")
     yield from both_ends(
-        results["multiple"].separation, "s of the sum divided by s of the heads, if positive,", "families"
+        results["multiple"].separation, "the ratio of s of the sum to s of the heads (where positive)", "families"
     )
     return {
-        "remark": f"""The gain per pair of heads does not depend on the number of heads. For this gain, p is
-        {results["symmetric_overlap"].p:.2f}, and the interval of the AUC contains 1/2. {OF_SUMS}"""
+        "remark": f"""The gain per pair of heads does not depend on the number of heads. For the gain per pair, the exchange test gives
+        p = {results["symmetric_overlap"].p:.2f}, and the interval of the AUC contains 1/2. {OF_SUMS}"""
     }
 
 
 show(section_3_symmetric_parts_of_heads())
 
 # %% [markdown]
-# ## No single direction carries what the sum adds
+# ## No single direction explains the increase
 #
-# Summing might add symmetry because all heads share one direction, a few coordinates with large weights, or the diagonal. We
-# removed each of these from every head and scored the sum again. None of them explains what the sum adds.
+# Summing over heads might increase the symmetry because all heads have one direction, a few coordinates with large weights, or the
+# diagonal in common. We removed each of these parts from every head and scored the sum again. None of these parts explains the
+# increase.
 
 
 # %% tags=["remove-cell"]
@@ -331,10 +347,10 @@ def without_parts(layers: pd.DataFrame) -> pd.DataFrame:
     by_part = changes(layers).query("not at_random").groupby(["removed", "attention"], sort=False)
     middle = by_part[["left", "symmetry", "kept"]].median().unstack()
     columns = {
-        "squared norm left": middle["left", "bidirectional"].map("{:.0%}".format),
-        "s, encoders": middle["symmetry", "bidirectional"],
-        "s, decoders": middle["symmetry", "causal"],
-        "share left, encoders": middle["kept", "bidirectional"].map("{:.0%}".format),
+        "remaining squared norm": middle["left", "bidirectional"].map(as_percent),
+        "s of encoders": middle["symmetry", "bidirectional"],
+        "s of decoders": middle["symmetry", "causal"],
+        "remaining increase in encoders": middle["kept", "bidirectional"].map(as_percent),
     }
     return pd.DataFrame(columns).rename_axis("without the")
 
@@ -348,29 +364,29 @@ by_chance = changes(layers).query("at_random")["change"].abs().max()
 table(
     without_parts(layers),
     name="tab-without-parts",
-    caption="Symmetry score of the sum in the median family after a part was removed from every head, and the share that is left"
-    " of the symmetry that summing adds in encoders. Removing as many random directions or coordinates changes the score of a"
-    f" family by at most {by_chance:.2f}.",
-    formats={"s, encoders": ".2f", "s, decoders": ".2f"},
+    caption="Symmetry score of the sum over heads for the median family, after a part was removed from every head. The last column shows"
+    " which share of the increase by summing remains in encoders. If we remove the same number of random directions or coordinates,"
+    f" the score of a family changes by at most {by_chance:.2f}.",
+    formats={"s of encoders": ".2f", "s of decoders": ".2f"},
     folded="Show the symmetry score without each of these parts",
 )
 
 # %% [markdown]
-# The mean direction is $(1, \dots, 1)$, which layer normalisation subtracts (T5, SmolLM2 and stories260K have a normalisation that
-# does not subtract it). The largest coordinates are the 1 % of coordinates whose rows and columns have the largest norms. The leading
-# pairs are the first singular vectors of the sum. Only when we removed 2 % or 10 % of all pairs of singular vectors did the sum lose
-# a large part of what it adds. These vectors carry much of the squared norm, and we selected them by the sum itself, so part of this
-# loss is due to the selection.
+# The mean direction is the vector $(1, \dots, 1)$. Layer normalisation subtracts the component along this vector, whereas the
+# normalisations of T5, SmolLM2 and stories260K do not. The largest coordinates are the 1 % of the coordinates whose rows and columns
+# have the largest norms. The leading pairs are the first pairs of singular vectors of the sum. A large part of the increase disappears
+# only if we remove the leading 2 % or 10 % of these pairs. These pairs contain much of the squared norm, and we selected them by means
+# of the sum itself, so part of this loss is due to the selection.
 
 
 # %%
 @claim(
     "Section 3",
     "(symmetry, without parts of the form)",
-    "encoders stay more symmetric without their largest coordinates, directions or the diagonal",
+    "encoders are still more symmetric than decoders without their largest coordinates, leading directions or diagonal",
     Verdict.HOLDS,
-    remark=f"""The same part is removed from every head. Without the leading 10 % of the pairs of directions, we cannot tell
-    whether summing still adds more symmetry in encoders. {OF_SUMS}""",
+    remark=f"""We remove the same part from every head. Without the leading 10 % of the pairs of directions, we cannot tell whether
+    summing over heads still increases the symmetry more in encoders than in decoders. {OF_SUMS}""",
     ours=True,
 )
 def section_3_symmetry_after_removals():
@@ -380,7 +396,7 @@ def section_3_symmetry_after_removals():
         result = compared(rows, "symmetry")
         yield end_against_half(result.separation, "low", ">", "s", f"families without {name}")
     largest = moved[moved["at_random"]]["change"].abs().max()
-    yield compare("largest change of a family's s when as much is taken at random", largest, "<", 0.05)
+    yield compare("largest change of s in any family if a random part of the same size is removed", largest, "<", 0.05)
     tenth = compared(taken["leading 10 %"], "factor").separation
     yield from both_ends(tenth, "the factor", "families without the leading 10 %")
 
@@ -390,10 +406,11 @@ show(section_3_symmetry_after_removals())
 # %% [markdown]
 # ## What it means for you
 #
-# - The score of a layer is the score of a sum to which no softmax is ever applied. In {glue:text}`more` of {glue:text}`n-encoders` families of
-#   encoders, this sum adds more to the symmetry score than the heads have themselves.
-# - So look at the heads as well as at the sum: `attngeo score MODEL --per-head`.
-# - Compare only layers with the same number of heads, or compare single heads. Twelve heads form 66 pairs, all of which can add
-#   symmetry to the sum, whereas two heads form only one pair.
-# - We do not know why the symmetric parts of the heads of an encoder agree more than their skew-symmetric parts. [The positions of
-#   tokens](positions.py) are part of the reason.
+# - The score of a layer is the score of a sum, but the model applies the softmax to each head separately. In {glue:text}`more` of
+#   {glue:text}`n-encoders` families of encoders, more than half of the symmetry score of the sum arises only by summing.
+# - You should therefore look at the individual heads as well as at the sum. To score individual heads, run
+#   `attngeo score MODEL --per-head`.
+# - Compare only layers with the same number of heads, or compare individual heads. Twelve heads form 66 pairs, each of which can
+#   increase the symmetry of the sum, whereas two heads form only one pair.
+# - We do not know why, in encoders, the symmetric parts of the heads resemble each other more than the skew-symmetric parts do. The
+#   [position embeddings](positions.py) are one reason.

@@ -9,23 +9,23 @@
 # %% [markdown]
 # # Details: Scores during training
 #
-# Further checks, long tables and every recorded run behind the [chapter on scores during training](training_scores.py).
-# An *encoder* predicts hidden tokens from both sides, a *decoder* each token from those on its left; $s$ is the symmetry
-# score of $\Wqk$, $d$ its directionality score, both as the median over the layers.
+# This page contains the further checks, the long tables and the recorded runs behind the page [During
+# training](training_scores.py). An *encoder* predicts hidden tokens from the text on both sides, and a *decoder* predicts tokens
+# from the text on their left. The symmetry score $s$ and the directionality score $d$ of a model are medians over its layers.
 
 # %% tags=["parameters", "remove-input"]
 layers: int = 2  # layers of the models trained on this page; in [1, 48]
-d_model: int = 96  # width of the embedding; in [8, 4096]
-heads: int = 4  # heads per layer, a divisor of the width; in [1, 64]
+d_model: int = 96  # hidden size; in [8, 4096]
+heads: int = 4  # heads per layer, a divisor of the hidden size; in [1, 64]
 corpus: str = "embedded"  # text: embedded, wikipedia, jigsaw, redpajama, or a file or folder
 text: str = "spaced"  # plain, or with a space between all characters; one of plain | spaced
-vocab_size: int = 256  # most tokens of the vocabulary; in [50, 60000]
-block_size: int = 24  # tokens of a block; in [8, 2048]
-batch_size: int = 64  # blocks of an update; in [2, 4096]
-steps: int = 900  # updates; in [20, 1000000]
+vocab_size: int = 256  # largest size of the vocabulary; in [50, 60000]
+block_size: int = 24  # sequence length in tokens; in [8, 2048]
+batch_size: int = 64  # sequences per training step; in [2, 4096]
+steps: int = 900  # training steps; in [20, 1000000]
 lr: float = 0.003  # largest learning rate; in [0.000001, 0.1]
-dropout: float = 0.0  # of hidden states and attention; in [0, 0.5]
-max_characters: int = 3000000  # of the corpus; in [20000, 2000000000]
+dropout: float = 0.0  # dropout of hidden states and attention; in [0, 0.5]
+max_characters: int = 3000000  # characters of the corpus that are used; in [20000, 2000000000]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
@@ -89,12 +89,12 @@ from attngeo.bilinear.random_matrices import symmetry_mean, symmetry_sd
 from livingpaper.claims.claim import Verdict, claim, compare, exact
 from livingpaper.claims.published import printed_table, trained_widths
 from livingpaper.claims.results import Comparison
-from livingpaper.claims.seed_intervals import in_words, joined
+from livingpaper.claims.seed_intervals import joined
 from attngeo.files.checkout import data
 from attngeo.experiments.runs.arms import Arm, Contrast
 from attngeo.experiments.runs.estimates import LEAST_SEEDS
 from attngeo.experiments.runs.experiments import recorded_runs
-from attngeo.experiments.runs.numbers_in_words import as_score, number, spelled
+from attngeo.experiments.runs.numbers_in_words import as_score, joined_by_and, number, share_of, spelled
 from attngeo.experiments.training.bert import Decoder, Encoder, bert_config
 from attngeo.choices import PRESETS, Shape
 from attngeo.experiments.training.config import configure
@@ -120,8 +120,9 @@ PRESET_OF = {"bert": "base", "bert_mini": "mini"}  # column of Table S1: our pre
 # %% [markdown]
 # ## The models
 #
-# Table S1 of the paper lists two configurations, here beside what our presets build. Preset `base` is its column BERT,
-# `mini` its column BERT-mini; a third, of 24 layers, appears on the paper's web page only.
+# Table S1 of the paper lists two configurations. {numref}`tab-training-s1` compares them with the models that our presets build.
+# The preset `base` corresponds to the column BERT, and the preset `mini` corresponds to the column BERT-mini. A third
+# configuration, with 24 layers, appears only on the paper's web page.
 
 
 # %% tags=["remove-cell"]
@@ -149,33 +150,34 @@ def same_setting(printed: str, ours: str) -> bool:
 table(
     table_s1_beside_presets().rename(columns=lambda name: name.replace("bert", "BERT").replace("_", "-")),
     name="tab-training-s1",
-    caption="Table S1 as printed, and the configurations that our presets build.",
+    caption="Configurations printed in Table S1 of the paper, and configurations that our presets build.",
 )
 
 
 # %%
-@claim("Table S1", "", "configurations of the trained models", Verdict.HOLDS)
+@claim("Table S1", "", "our presets build the models that are configured in the table", Verdict.HOLDS)
 def table_s1_is_what_the_presets_build():
     rows = table_s1_beside_presets()
     for column, preset in PRESET_OF.items():
         equal = sum(map(same_setting, rows[f"{column}, printed"], rows[f"{column}, ours"]))
-        yield exact(f"settings of {preset} equal to those printed", equal, len(rows), 0)
+        yield exact(f"settings of {preset} that equal the printed settings", equal, len(rows), 0)
 
 
 show(table_s1_is_what_the_presets_build())
 
 # %% [markdown]
-# `attngeo train --preset mini` trains such a model with the paper's settings of Appendix S2.3: AdamW, a learning rate
-# of $5\times10^{-5}$ reached after 200 steps and falling linearly to zero. Weight decay is 0.01. A step has 256 blocks,
-# with 15 % of tokens masked. Mixed precision is bf16 here and fp16 there.
+# The command `attngeo train --preset mini` trains such a model with the settings in Appendix S2.3 of the paper: the optimiser AdamW,
+# a learning rate that reaches $5\times10^{-5}$ after 200 steps and then decreases linearly to zero, a weight decay of 0.01, 256
+# sequences per step, and 15 % masked tokens. We use mixed precision with bf16, whereas the paper uses fp16.
 #
-# Three things differ on purpose from the released code, as an audit found it; this project has not read that code itself.
+# Our training differs from the authors' code on purpose in three ways. We know this code only from [an
+# audit](../notation.md#the-audit).
 #
-# - *Decoders predict every next token* (`clm`). The released decoder predicts only the 15 % of tokens that the masking
-#   chose, from a left context that is masked as well; it is available as `released-decoder`.
-# - *Text is left alone* (`plain`). The released code puts a space between all characters of Wikipedia and Red Pajama, after
-#   which every token is one character; that is available as `spaced`.
-# - *Blocks are full*: documents follow each other between their marks, and nothing is padded.
+# - *Our decoders predict every next token* (`--objective clm`). The authors' decoders predict only the 15 % of tokens that were
+#   chosen for masking, from a left context that is masked as well. The option `--objective released-decoder` trains such a decoder.
+# - *We do not change the text* (`plain`). The authors' code inserts a space between all characters of Wikipedia and Red Pajama, so
+#   that every token is a single character. The option `spaced` does the same.
+# - *Our sequences are full.* Documents follow each other, separated by special tokens, and nothing is padded.
 #
 # ## The released scores at the end
 
@@ -183,8 +185,9 @@ show(table_s1_is_what_the_presets_build())
 table(
     released_pairs(),
     name="tab-training-released",
-    caption=f"Released medians over layers after {released_training()['step'].max()} steps, one seed each. Section 4.1 speaks of 12 layers. $d$ is, by the audit, that of the"
-    " released code's formula, and not of Def. 3.2 of the paper.",
+    caption=f"Median scores of the authors' models over layers after {released_training()['step'].max():,} steps, with one seed per"
+    " model. Section 4.1 of the paper considers models with 12 layers. According to the audit, $d$ was computed with the formula of"
+    " the authors' code, which differs from Def. 3.2 of the paper.",
     formats=dict.fromkeys(("s, encoder", "s, decoder", "d, encoder", "d, decoder"), ".2f"),
 )
 
@@ -192,10 +195,10 @@ table(
 # ## The other checks of Section 4.1
 #
 # The authors' scores in these checks are medians over layers with one seed per model, and we know these scores only through
-# [the audit](../notation.md#the-audit). For our own models, we give 95 % confidence intervals over seeds. The type of
-# positional encoding is named with every planned experiment; the other models of ours have learned position embeddings. Our
-# models are smaller than the paper's models and saw fewer tokens during training. We therefore show the numbers of our models,
-# but these numbers do not affect the verdicts.
+# [the audit](../notation.md#the-audit). For our own models, we give 95 % confidence intervals over seeds. For every planned
+# experiment, we name the type of positional encoding. All other models of ours have learned position embeddings. Because our
+# models are smaller than the paper's models and saw fewer tokens during training, the numbers of our models are shown but do not
+# affect the verdicts.
 
 
 # %%
@@ -212,7 +215,7 @@ def decoders_almost_non_symmetric():
         words = f"authors' 12-layer models, {row.text}: $|s|$ of the decoder divided by $|s|$ of the encoder"
         yield compare(words, row.share, "<", 1)
     around = decoders_of_12_layers().eval("s_q1 < 0 < s_q3")
-    yield counted("authors' {n} decoders with 12 layers: decoders with layers on both sides of $s = 0$", around)
+    yield counted("authors' {n} decoders with 12 layers: decoders in which $s$ has both signs among the layers", around)
     nearer = small["share"] < 1
     words = "authors' {n} pairs with 4 layers: pairs in which $|s|$ of the decoder is smaller than that of the encoder"
     yield counted(words, nearer, "<", paper="")
@@ -223,7 +226,7 @@ def decoders_almost_non_symmetric():
         "remark": f"""In each of the authors' 12-layer pairs, the absolute symmetry score of the decoder is much smaller than
         that of the encoder. In all {len(deep)} decoders with 12 layers, the lower quartile of the symmetry score over layers
         is negative and the upper quartile is positive. With 4 layers, the decoder has a smaller absolute symmetry score than
-        the encoder in {nearer.sum()} of the {len(small)} pairs. {doubt(cases)}"""
+        the encoder in only {nearer.sum()} of the {len(small)} pairs. {doubt(cases)}"""
     }
 
 
@@ -246,17 +249,17 @@ def growth(on_wikipedia: bool):
         found += [climb_of(arm) for positions in TYPES for arm in planned_of(ENCODER, positions).values()]
     grown, fallen = [], []
     for climb in found:
-        peak = f"$s$ of the encoders at its peak, step {climb.mean.idxmax():,}, minus $s$ at the end"
+        peak = f"$s$ of the encoders at its peak (step {climb.mean.idxmax():,}) minus $s$ at the end"
         grown.append(case(climb.arm, "$s$ of the encoders at the end minus $s$ at the start", climb.growth))
         fallen.append(case(climb.arm, peak, climb.fall, -1))
     fallen = [fall for fall in fallen if fall.reversed]
     yield from beside([*grown, *fallen])
     if not any(one.known for one in grown):
-        return {"remark": "None of our settings on these texts has three seeds."}
-    names = quoted(fall.label for fall in fallen) if fallen else "none of our settings"
+        return {"remark": "None of our settings on these datasets has three seeds."}
+    names = f"only in the settings {quoted(fall.label for fall in fallen)}" if fallen else "in none of our settings"
     return {
-        "remark": f"""{doubt([*grown, *fallen])} The symmetry score decreases after its peak by more than the variation
-        between seeds in {names}."""
+        "remark": f"""{doubt([*grown, *fallen])} After its peak, the symmetry score decreases by more than the variation
+        between seeds {names}."""
     }
 
 
@@ -305,23 +308,23 @@ show(growth_on_wikipedia(), growth_on_other_texts())
 def directionality_in_training():
     deep, small = released_gaps(12), released_gaps(4)
     yield from (c for gap in deep for c in gap.comparisons)
-    words = f"authors' {len(deep)} pairs with 12 layers: decoder more directional, by more than chance"
+    words = f"authors' {len(deep)} pairs with 12 layers: pairs in which the decoder is more directional than expected by chance"
     yield compare(words, sum(gap.met for gap in deep), "<", len(deep))
-    words = f"authors' {len(deep)} pairs with 12 layers: encoder more directional, by more than chance"
+    words = f"authors' {len(deep)} pairs with 12 layers: pairs in which the encoder is more directional than expected by chance"
     yield exact(words, sum(gap.reversed for gap in deep), 0, 0)
-    words = f"authors' {len(small)} pairs with 4 layers: difference not larger than expected by chance"
+    words = f"authors' {len(small)} pairs with 4 layers: pairs in which the difference could be due to chance"
     yield exact(words, sum(not (gap.met or gap.reversed) for gap in small), len(small), 0)
     cases = encoder_minus_decoder("directionality", "$d$ of the encoder minus $d$ of the decoder")
     yield from beside(cases)
     against = [gap.label for gap in deep if gap.estimate.value < 0]
-    beyond = sum(gap.met for gap in deep)
+    beyond = [gap.label for gap in deep if gap.met]
     return {
-        "remark": f"""The range about a difference between the authors' models extends {SCATTER} standard deviations of the
-        difference between randomly initialised models to either side. In {len(deep) - len(against)} of the authors'
-        {len(deep)} pairs with 12 layers, the decoder is more directional than the encoder, as the paper says; in {beyond} of
-        them the difference is larger than expected by chance. On {", ".join(against)} the sign is reversed. {doubt(cases)} The authors'
-        directionality scores follow, according to the audit, the formula in the authors' code; those of our models follow
-        Definition 3.2 of the paper."""
+        "remark": f"""For the authors' models, the brackets extend {spelled(SCATTER)} standard deviations of the difference
+        between two randomly initialised models to either side of the difference. In {len(deep) - len(against)} of the authors'
+        {len(deep)} pairs with 12 layers, the decoder is more directional than the encoder, as the paper states, but only on
+        {joined_by_and(beyond)} is the difference larger than expected by chance. On {joined_by_and(against)}, the encoder is more
+        directional than the decoder. {doubt(cases)} According to the audit, the directionality scores of the authors' models
+        follow the formula in the authors' code. The scores of our models follow Definition 3.2 of the paper."""
     }
 
 
@@ -342,14 +345,14 @@ def directionality_differs_less_elsewhere():
     cases = [scattered(title, words.format(title), more, sd, -1) for title, more in added.items()]
     yield from (c for found in cases for c in found.comparisons)
     apart = sum(found.met or found.reversed for found in cases)
-    yield exact(f"of {len(cases)} datasets: those that differ from Wikipedia by more than chance", apart, 0, 0)
-    differences = ", ".join(f"{as_score(gap)} on {title}" for title, gap in gaps.items())
+    yield exact(f"datasets, of {len(cases)}, that differ from Wikipedia by more than chance", apart, 0, 0)
+    differences = joined_by_and([f"{as_score(gap)} on {title}" for title, gap in gaps.items()])
     return {
-        "remark": f"""The directionality score of the encoder minus that of the decoder is {differences}. For randomly
-        initialised models, a comparison of two absolute differences has a standard deviation of about {sd:.2f}, and the range
-        about each value extends {SCATTER} of these standard deviations to either side. The quoted sentence may also refer to
-        differences between layers. We cannot check this second reading, because our copy of the scores does not record the
-        order of the layers."""
+        "remark": f"""The directionality score of the encoder minus the directionality score of the decoder is {differences}. For
+        randomly initialised models, the difference between two such differences has a standard deviation of about {sd:.2f}. The
+        brackets extend {spelled(SCATTER)} of these standard deviations to either side of each value. The quoted sentence may also
+        refer to differences between layers. We cannot check this second reading, because our copy of the scores does not record
+        the order of the layers."""
     }
 
 
@@ -360,7 +363,7 @@ show(directionality_in_training(), directionality_differs_less_elsewhere())
 @claim(
     "Section 4.1",
     "(columns over training)",
-    "high-norm columns emerge incrementally while decoders train",
+    "columns with large norms emerge incrementally during the training of decoders",
     Verdict.UNDECIDED,
     printed="""\"The incremental update of $W_{qk}$ we described in the previous sections predicts that decoder-only models
     develop high-norm columns incrementally during training".""",
@@ -381,7 +384,7 @@ def columns_over_training():
     yield counted(f"authors' {{n}} decoders with 12 layers: $d$ decreases after step {step:,}", grown, "<")
     yield counted(f"authors' {{n}} decoders with 4 layers: $d$ decreases after step {step:,}", grown_small)
     first, last = (gaps[when]["encoder"] - gaps[when]["decoder"] for when in ("first", "end"))
-    words = "authors' {n} pairs with 12 layers: encoder minus decoder in $d$ is smaller at the end than at step"
+    words = "authors' {n} pairs with 12 layers: $d$ of the encoder minus $d$ of the decoder is smaller at the end than at step"
     yield counted(f"{words} {step:,}", last < first)
     arms = [*arms_of(recorded(), DECODER), *(arm for kind in TYPES for arm in planned_of(DECODER, kind).values())]
     change_words = "$d$ of the decoders at the end minus $d$ at the start"
@@ -389,13 +392,13 @@ def columns_over_training():
     yield from beside(cases)
     found = [one for one in cases if one.met]
     return {
-        "remark": f"""At the end of training, the directionality score is negative in {dominant.sum()} of the authors'
-        {len(decoders)} decoders. At step {step:,}, the directionality scores of all {len(deep)} decoders with 12 layers are
-        already {number(deep["first"].max(), 2)} or lower, and no scores of earlier steps were released. After this step the
-        score decreases in {grown_small.sum()} of {len(small)} decoders with 4 layers, but in only {grown.sum()} of {len(deep)}
-        decoders with 12 layers. {doubt(cases)} In {len(found)} of our {sum(one.known for one in cases)} settings with three
-        seeds or more, the directionality score of the decoders decreases during training by more than the variation between
-        seeds, as the paper predicts."""
+        "remark": f"""At the end of training, the directionality score is negative in {share_of(dominant.sum(), len(decoders))} decoders of the
+        authors. At step {step:,}, the directionality scores of all {len(deep)} decoders with 12 layers are
+        already {number(deep["first"].max(), 2)} or lower, and no scores of earlier steps were released. After this step, the
+        score decreases in {share_of(grown_small.sum(), len(small))} decoders with 4 layers, but in only
+        {share_of(grown.sum(), len(deep))} decoders with 12 layers. {doubt(cases)} In {len(found)} of our {sum(one.known for one in cases)} settings with at
+        least three seeds, the directionality score of the decoders decreases during training, as the paper predicts, and the
+        interval of this decrease excludes zero."""
     }
 
 
@@ -416,10 +419,10 @@ def skew_layers(on_wikipedia: bool):
     cases = [case(arm, "lowest $s$ of any layer of the decoders", arm.estimate(least_layer), -1) for arm in arms]
     yield from beside(cases)
     return {
-        "remark": f"""We count a layer as skew-symmetric if its symmetry score is negative by more than {SPREADS} standard
-        deviations of the symmetry score of random matrices of the same size. The paper does not say what counts as strong.
-        In these decoders, the skew-symmetric part accounts for {skew_shares(decoders)} of the squared norm of the most
-        skew-symmetric layer; in a random matrix it accounts for half. {doubt(cases)}"""
+        "remark": f"""We count a layer as skew-symmetric if its symmetry score is negative and its absolute value exceeds
+        {spelled(SPREADS)} standard deviations of the score of random matrices of the same size. The paper does not state which scores count as strong. In the most skew-symmetric layer of
+        these decoders, the skew-symmetric part accounts for {skew_shares(decoders)} of the squared norm. In a random matrix, it
+        accounts for half of the squared norm. {doubt(cases)}"""
     }
 
 
@@ -431,7 +434,7 @@ layers"."""
 @claim(
     "Figure 3",
     "(c), decoders, skew layers",
-    "some layers of decoders are skew-symmetric at the end of training (Wikipedia)",
+    "at the end of training, some layers of decoders are skew-symmetric (Wikipedia)",
     Verdict.HOLDS,
     printed=STRONGLY,
     place=SECOND,
@@ -443,7 +446,7 @@ def skew_layers_on_wikipedia():
 @claim(
     "Figure S4",
     "(a), (c), decoders, skew layers",
-    "some layers of decoders are skew-symmetric at the end of training (Red Pajama and Jigsaw)",
+    "at the end of training, some layers of decoders are skew-symmetric (Red Pajama and Jigsaw)",
     Verdict.HOLDS,
     printed=STRONGLY,
     place=SECOND,
@@ -546,10 +549,10 @@ table(
 )
 
 # %% [markdown]
-# In {glue:text}`n-skew-settings` of {glue:text}`n-least-settings` settings of our own, much smaller decoders with learned position
-# embeddings, one layer has a clearly negative symmetry score ({numref}`tab-training-least-layer`). This setting is
-# {glue:text}`skew-settings`. In the other settings, even the lowest symmetry score of any layer, averaged over seeds, is close to
-# zero or positive.
+# Our own decoders with learned position embeddings are much smaller. In only {glue:text}`n-skew-settings` of
+# {glue:text}`n-least-settings` settings, namely {glue:text}`skew-settings`, at least one layer has a clearly negative symmetry score
+# ({numref}`tab-training-least-layer`). In the other settings, even the lowest symmetry score of any layer, averaged over seeds, is close to zero or
+# positive.
 
 # %% tags=["remove-input"]
 table(
@@ -588,13 +591,15 @@ for name, value in {
 # %% [markdown]
 # ## Rows first, then columns
 #
-# In the released scores directionality does not only grow. Early, $d$ is positive, the side of rows, in
-# {glue:text}`n-rows-first` of {glue:text}`n-encoders` encoders. The exception: {glue:text}`no-rows-first`. In
-# {glue:text}`n-rows-random` of these it stays within two spreads of random weights. From step {glue:text}`columns-from` on
-# it is below 0 in all.
+# The dominance of columns does not simply grow during training. In {glue:text}`n-rows-first` of the authors'
+# {glue:text}`n-encoders` encoders, the directionality score is positive at some early step, which means that rows dominate. The
+# exception is the encoder on {glue:text}`no-rows-first`. In {glue:text}`n-rows-random` of the encoders with a positive score,
+# the score never exceeds two standard deviations for randomly initialised models. From step {glue:text}`columns-from` on, the
+# directionality scores of all encoders are negative.
 #
-# In the deeper models $d$ of the encoders falls from the first recorded step to the end in all, that of the decoders in
-# {glue:text}`n-grown` of {glue:text}`n-deep`. So the two come closer, in {glue:text}`n-narrowed` of these pairs.
+# In all {glue:text}`n-deep` pairs with 12 layers, the directionality score of the encoder decreases from the first recorded step
+# to the end of training. The directionality score of the decoder decreases in only {glue:text}`n-grown` of these pairs. As a result,
+# the scores of encoder and decoder become more similar in {glue:text}`n-narrowed` pairs.
 
 # %% tags=["remove-cell"]
 course = released_course()
@@ -604,14 +609,14 @@ never = encoders.drop(risen.index)
 moves = deep.assign(move=deep["end"] - deep["first"]).pivot(index="text", columns="part", values="move")
 assert (moves["encoder"] < 0).all()
 for name, value in {
-    "n-rows-first": len(risen),
-    "n-encoders": len(encoders),
+    "n-rows-first": spelled(len(risen)),
+    "n-encoders": spelled(len(encoders)),
     "no-rows-first": ", ".join(f"{m.text} with {m.layers} layers" for m in never.itertuples()),
-    "n-rows-random": (risen["most"] < 2 * risen["layers"].map(random_median_sd)).sum(),
+    "n-rows-random": spelled((risen["most"] < 2 * risen["layers"].map(random_median_sd)).sum()),
     "columns-from": f"{encoders['below 0 from'].max():,}",
-    "n-grown": (moves["decoder"] < 0).sum(),
-    "n-deep": len(moves),
-    "n-narrowed": (moves["encoder"] < moves["decoder"]).sum(),
+    "n-grown": spelled((moves["decoder"] < 0).sum()),
+    "n-deep": spelled(len(moves)),
+    "n-narrowed": share_of((moves["encoder"] < moves["decoder"]).sum(), len(moves)),
 }.items():
     glue(name, value)
 
@@ -619,15 +624,17 @@ for name, value in {
 # %% [markdown]
 # ## Recorded runs
 #
-# The runs of this project are far smaller than the paper's, and some have several seeds, which the paper's have not. The
-# page [Recorded runs](../recorded_runs.md) lists their experiments, and the runs that would need a GPU. *Characters* means
-# a space between all characters, as in the released code; *pieces* are the tokens of text as it is. Common Crawl stands
-# where the paper used Red Pajama, which is filtered Common Crawl.
+# Our training runs are much smaller than the authors' runs, but some of them were repeated with several seeds. The page
+# [Recorded runs](../recorded_runs.md) lists the experiments and the runs that would need a GPU. In character-level models, a space
+# is inserted between all characters, as in the authors' code. Models with subword tokens were trained on the unchanged text. Instead
+# of Red Pajama, which is filtered Common Crawl, we used Common Crawl.
 #
-# Recorded are {glue:text}`n-recorded` runs of {glue:text}`n-hours` hours in all. An encoder and a decoder stand in
-# {glue:text}`n-pairs` settings, and {glue:text}`n-with-interval` of these have three seeds or more. All are far below the
-# paper's models in width, depth, vocabulary and steps, and both scores depend on these: at random directionality has a
-# spread of several times width$^{-1/2}$, so that models of this width can show only large differences in it.
+# We recorded {glue:text}`n-recorded` runs, which took {glue:text}`n-hours` hours in total. We trained both an encoder and a decoder in
+# {glue:text}`n-pairs` settings, and {glue:text}`n-with-interval` of these settings have at least three seeds. All our models have a
+# much smaller hidden size, depth, vocabulary and number of steps than the models in the paper, and both scores depend on these
+# settings. For example, the standard deviation of the directionality score of a randomly initialised model is several times
+# $1/\sqrt{d_\mathrm{model}}$, where $d_\mathrm{model}$ is the hidden size. Small models can therefore show only large differences
+# in directionality.
 
 # %% tags=["remove-cell"]
 every, runs = recorded_runs(data("runs")), recorded()
@@ -635,13 +642,13 @@ pairs = pairs_of(runs)
 for name, value in {
     "n-recorded": len(every),
     "n-hours": f"{sum(run.about['seconds'] for run in every) / 3600:.1f}",
-    "n-pairs": len(pairs),
-    "n-with-interval": sum(len(pair) > 2 for pair in pairs),
+    "n-pairs": spelled(len(pairs)),
+    "n-with-interval": spelled(sum(len(pair) > 2 for pair in pairs)),
 }.items():
     glue(name, value)
 
 # %% [markdown]
-# The paper says that both scores are zero at initialisation. Symmetry is, to within that of
+# The paper states that both scores are zero at initialisation. For the symmetry score, this is true up to the variation between
 # [random matrices](two_scores_details.py#random-matrices).
 
 
@@ -649,23 +656,26 @@ for name, value in {
 @claim(
     "Section 4.1",
     "(initialisation of recorded runs)",
-    "symmetry is near zero at the start of training",
+    "the symmetry score is close to zero at initialisation",
     Verdict.HOLDS,
     printed="""\"At initialization, the symmetry and directionality score of the matrix $W_{qk}$ at any layer is zero".""",
     place="Section 4.1, first paragraph",
-    remark=r"""So it is of symmetry, to within that of a random matrix: 1/width on average, with a spread of about
-    $\sqrt{2}$/width. Of directionality see [two scores](two_scores_details.py#random-matrices).""",
+    remark=r"""This is true of the symmetry score up to the variation between random matrices. If $n$ is the hidden size, the symmetry
+    score of a random matrix is $1/n$ on average, with a standard deviation of about $\sqrt{2}/n$. The directionality score of random
+    matrices is treated in [The two scores](two_scores_details.py#random-matrices).""",
 )
 def recorded_starts():
     # runs of one seed and size start alike, and count once
     widths = {s: run.config["d_model"] for run in recorded() for s in run.by_layer("symmetry").iloc[0]}
     s, n = np.array(list(widths)), len(widths)
     mean, sd = (np.array([f(d) for d in widths.values()]) for f in (symmetry_mean, symmetry_sd))
-    z, words = (s - mean) / sd, f"$s$ less 1/width, in units of its spread, mean over {n} layers"
+    z = (s - mean) / sd
+    words = f"$s$ minus its mean for random matrices, in standard deviations for random matrices: mean over {n} layers"
     yield Comparison(words, z.mean(), "=", 0.0, 4 / n**0.5, n**-0.5, "")
-    spread = "the same, standard deviation"
+    spread = "the same: standard deviation over layers"
     yield Comparison(spread, z.std(ddof=1), "=", 1.0, 4 / (2 * n) ** 0.5, (2 * n) ** -0.5, "")
-    yield compare("largest $|s|$ of a layer, against five spreads", abs(s).max(), "<", 5 * max(sd), paper="")
+    words = "largest $|s|$ of any layer, which should be below five standard deviations for random matrices"
+    yield compare(words, abs(s).max(), "<", 5 * max(sd), paper="")
 
 
 show(recorded_starts())
@@ -673,18 +683,18 @@ show(recorded_starts())
 # %% [markdown]
 # ## Encoders against decoders
 #
-# Encoder and decoder of one seed start from the same weights. Decoders learn from every position of a block; where they
-# were given fewer steps, the table says so. An interval of 95 % (Student's $t$ on the differences, seed by seed) takes
-# three seeds; without one nothing is decided. The last column has the difference in the released models of 12 layers,
-# one seed, for $s$. The released $d$ is not that of Def. 3.2 of the paper, by which this table goes: it
-# stands [below](#three-formulas) beside $d$ by the formula of the released code.
+# With the same seed, an encoder and a decoder are initialised with the same weights. Because decoders learn from every position
+# of a sequence, we trained some of them for fewer steps. In these rows of {numref}`tab-training-contrasts`, both numbers of steps are
+# given. With at least three seeds, we give a 95 % confidence interval (Student's $t$ on the differences of the seeds). The last
+# column contains the difference in $s$ between the authors' models with 12 layers, which were trained once. We compare their
+# directionality scores with ours [below](#three-formulas), because the authors used another formula.
 
 # %% tags=["remove-input"]
 table(
     contrast_table(runs),
     name="tab-training-contrasts",
-    caption="Encoder and decoder at the end: medians over layers, mean over seeds, and encoder less decoder; $d$ by"
-    " Def. 3.2 of the paper.",
+    caption="Final scores of our encoders and decoders (medians over layers, averaged over seeds), and the score of the encoder minus"
+    " the score of the decoder. We computed $d$ with Def. 3.2 of the paper.",
 )
 
 # %% tags=["remove-input"]
@@ -699,41 +709,42 @@ for letter, score in LETTERS.items():
             outcomes[letter].append(end)
             assert at_equal_steps(pair, score).outcome == end.outcome
 assert not any(one.reversed for ends in outcomes.values() for one in ends)
-glue("n-known", len(outcomes["s"]))
+glue("n-known", spelled(len(outcomes["s"])))
 for letter, cases in outcomes.items():
-    glue(f"{letter}-as-stated", sum(one.met for one in cases))
+    glue(f"{letter}-as-stated", spelled(sum(one.met for one in cases)))
 
 # %% [markdown]
-# All these models have learned position embeddings. {glue:text}`n-known` settings have an interval. In
-# {glue:text}`s-as-stated` of them, the encoder is more symmetric than the decoder by more than the variation between seeds, and
-# in {glue:text}`d-as-stated` the decoder is more directional than the encoder. In none of them is a difference reversed. With
-# rotary position embeddings, both differences are reversed in planned experiments on characters ([the
-# chapter](training_scores.py)). At the step at which the shorter run ends, the intervals lead to the same conclusions; the
-# learning rate of the longer run has not yet fallen to 0 there.
+# All these models have learned position embeddings, and {glue:text}`n-known` settings have an interval. In
+# {glue:text}`s-as-stated` of these settings, the encoder is more symmetric than the decoder and the interval excludes zero. In
+# {glue:text}`d-as-stated` of these settings, the decoder is more directional than the encoder and the interval excludes zero. No
+# interval excludes zero in the opposite direction. In character-level models with rotary position embeddings, however, both
+# differences [have the opposite sign](training_scores.py). If we compare encoders and decoders at the step at which the shorter run
+# ends, the conclusions are the same, although the learning rate of the longer run has not yet reached zero at this step.
 #
 # ## Three formulas
 #
-# What a difference in directionality is depends on the formula: Def. 3.2 of the paper sums norms above a threshold, the
-# released code their excess over it, and Table S3 the excess of their logarithms ([The printed
-# scores](printed_scores_details.py)).
+# A difference in directionality depends on the formula. The formula in Def. 3.2 of the paper sums the norms above a threshold, the
+# formula in the authors' code sums the excess of these norms over the threshold, and the formula behind Table S3 sums the excess of
+# their logarithms (see [](printed_scores_details.py)).
 
 # %% tags=["remove-input"]
 table(
     formula_table(runs),
     name="tab-training-formulas",
-    caption="Directionality at the end, encoder less decoder, by three formulas; the paper's sign is plus. Released models:"
-    " one seed each, $d$ by the formula of the released code, as the audit says; without their weights this cannot be checked.",
+    caption="Final directionality score of the encoder minus that of the decoder, computed with three formulas. The paper predicts a"
+    " positive difference. The authors' models were trained once. According to the audit, their scores follow the formula in the"
+    " authors' code, which we cannot check without the weights of these models.",
 )
 
 # %% [markdown]
 # ## Where symmetry falls again
 #
-# We follow the median over layers, averaged over seeds, to its peak and from there to the last step. What a seed loses is
-# measured from the step at which the other seeds peak. In {glue:text}`n-fall` of {glue:text}`n-alone` settings with one seed,
-# the symmetry score of the encoders falls by more than {glue:text}`least-fall` from a low peak. In none of the
-# {glue:text}`n-several` settings with learned position embeddings and three seeds or more does it fall by more than the
-# variation between seeds. It does fall by more than this variation in {glue:text}`n-planned-fall` planned experiments with
-# other types of positional encoding: {glue:text}`planned-fall`.
+# For every setting, we find the step at which the symmetry score, averaged over seeds, has its peak, and measure by how much the
+# score decreases from this step to the end of training. For each seed, we use the peak of the other seeds. In {glue:text}`n-fall` of
+# {glue:text}`n-alone` settings with one seed, the symmetry score of the encoders decreases by more than {glue:text}`least-fall` from a
+# low peak. In none of the {glue:text}`n-several` settings with learned position embeddings and at least three seeds does the
+# symmetry score decrease by more than the variation between seeds. In {glue:text}`n-planned-fall` planned experiments with other types
+# of positional encoding, the decrease is larger than the variation between seeds. These experiments are {glue:text}`planned-fall`.
 
 # %% tags=["remove-cell"]
 rises = climbs(runs)
@@ -744,11 +755,11 @@ fallen_planned = [climb.arm for climb in planned if climb.fall.low > 0]
 assert fallen_planned and all(arm.config["positions"] != "learned" for arm in fallen_planned)
 assert not any(climb.fall.low > 0 for climb in rises) and max(climb.mean.max() for climb in fallen) < 0.3
 for name, value in {
-    "n-alone": len(alone),
-    "n-fall": len(fallen),
+    "n-alone": spelled(len(alone)),
+    "n-fall": spelled(len(fallen)),
     "least-fall": f"{SETTLED:g}",
-    "n-several": len(rises) - len(alone),
-    "n-planned-fall": len(fallen_planned),
+    "n-several": spelled(len(rises) - len(alone)),
+    "n-planned-fall": spelled(len(fallen_planned)),
     "planned-fall": quoted(arm.label for arm in fallen_planned),
 }.items():
     glue(name, value)
@@ -756,8 +767,9 @@ for name, value in {
 # %% [markdown]
 # ## Layer by layer
 #
-# Late and early are here the two halves of the layers, and the middle is the middle half. The paper speaks of 12 layers;
-# ours have fewer, so intervals over their seeds do not decide what it says.
+# In this section, the early and the late layers are the first and the second half of the layers, and the middle layers are the middle
+# half. The paper considers models with 12 layers. Because our models have fewer layers, they cannot decide whether the paper's
+# statements are true.
 
 # %% tags=["remove-input"]
 by_layer(pairs[0])
@@ -765,16 +777,14 @@ by_layer(pairs[0])
 
 # %% tags=["remove-cell"]
 def of_layers(statement: str, on_wikipedia: bool):
-    """What recorded runs have of a statement on layers; none of them is large enough to decide it."""
+    """What our runs show about a statement on layers. None of our models is large enough to decide it."""
     cases = cases_of_layers(recorded(on_wikipedia))[statement]
     every = [one for measured in cases.values() for one in measured]
     large = sum(one.training.reaches(spoken_of()) for one in every)
-    yield exact("our settings with models as large, and trained as long, as the paper's", large, 0, 0)
+    yield exact("our settings with models that are as large as the paper's and were trained for as long", large, 0, 0)
     yield from joined(every, spoken_of())
-    ours = " ".join(f"{words[0].upper()}{words[1:]}: {in_words(measured)}." for words, measured in cases.items())
-    ours = f"{doubt(every)} {ours}" if doubt(every) else f"None of our settings on these texts has {LEAST_SEEDS} seeds."
-    order = "Our copy of the authors' scores does not record the order of the layers."
-    return {"remark": f"{ours} {order} Intervals are 95 % confidence intervals over seeds."}
+    ours = doubt(every) or f"None of our settings on these datasets has {spelled(LEAST_SEEDS)} seeds."
+    return {"remark": f"{ours} Our copy of the authors' scores does not record the order of the layers."}
 
 
 LATE = """\"[L]ate layers of encoder-only models are more symmetric and converge faster than early layers when training
@@ -787,7 +797,7 @@ late layers, which is remarkably stronger for decoder-only models"."""
 @claim(
     "Figure 3",
     "(c), encoders",
-    "late layers of encoders end more symmetric than early ones, and sooner",
+    "late layers of encoders become more symmetric than early layers, and converge faster (Wikipedia)",
     Verdict.UNDECIDED,
     printed=LATE,
     place=SECOND,
@@ -799,7 +809,7 @@ def encoder_layers_on_wikipedia():
 @claim(
     "Figure S4",
     "(a), (c), encoders",
-    "late layers of encoders end more symmetric than early ones, and sooner",
+    "late layers of encoders become more symmetric than early layers, and converge faster (Red Pajama and Jigsaw)",
     Verdict.UNDECIDED,
     printed=LATE,
     place=SECOND,
@@ -815,7 +825,7 @@ show(encoder_layers_on_wikipedia(), encoder_layers_elsewhere())
 @claim(
     "Figure 3",
     "(c), decoders, middle layers",
-    "the middle layers of decoders end skew",
+    "at the end of training, the middle layers of decoders are skew-symmetric (Wikipedia)",
     Verdict.UNDECIDED,
     printed=STRONGLY,
     place=SECOND,
@@ -827,7 +837,7 @@ def middle_layers_on_wikipedia():
 @claim(
     "Figure S4",
     "(a), (c), decoders, middle layers",
-    "the middle layers of decoders end skew",
+    "at the end of training, the middle layers of decoders are skew-symmetric (Red Pajama and Jigsaw)",
     Verdict.UNDECIDED,
     printed=STRONGLY,
     place=SECOND,
@@ -843,7 +853,7 @@ show(middle_layers_on_wikipedia(), middle_layers_elsewhere())
 @claim(
     "Figure 3",
     "(d)",
-    "late layers end more directional than early ones, those of decoders most",
+    "late layers become more directional than early layers, most strongly in decoders (Wikipedia)",
     Verdict.UNDECIDED,
     printed=DIRECTIONAL,
     place=SECOND,
@@ -855,7 +865,7 @@ def directionality_of_layers_on_wikipedia():
 @claim(
     "Figure S4",
     "(b), (d)",
-    "late layers end more directional than early ones, those of decoders most",
+    "late layers become more directional than early layers, most strongly in decoders (Red Pajama and Jigsaw)",
     Verdict.UNDECIDED,
     printed=DIRECTIONAL,
     place=SECOND,
@@ -867,8 +877,8 @@ def directionality_of_layers_elsewhere():
 show(directionality_of_layers_on_wikipedia(), directionality_of_layers_elsewhere())
 
 # %% [markdown]
-# The paper says that late layers of both are the more directional ones *when training unidirectionally*. Encoders are not
-# trained so.
+# The paper states that late layers of both encoders and decoders are more directional *when training unidirectionally*. However,
+# encoders are not trained unidirectionally.
 
 
 # %% tags=["remove-cell"]
@@ -886,18 +896,18 @@ def attention_of(model_type, causal: bool, seed: int = 0) -> Tensor:
 @claim(
     "Section 4.1",
     "(training unidirectionally)",
-    "encoders are among the models trained unidirectionally",
+    "encoders belong to the models that are trained unidirectionally",
     Verdict.MISPRINT,
     printed="""\"When training unidirectionally, both encoder and decoder models show a higher degree of directionality for
     late layers".""",
     place=SECOND,
-    holds="""Encoders are trained bidirectionally (Definition S1.3; Section S2.3: they predict masked tokens): the models of
-    Figure 3 (d) are encoders and decoders, each trained with its own objective.""",
+    holds="""Encoders are trained bidirectionally, because they predict masked tokens (Definition S1.3 and Section S2.3). The models
+    shown in Figure 3 (d) are encoders and decoders that were each trained with their own objective.""",
 )
 def no_encoder_is_trained_unidirectionally():
     attention = attention_of(Encoder, causal=False), attention_of(Decoder, causal=True)
     later = [float(weights.triu(diagonal=1).sum(dim=-1).mean()) for weights in attention]  # rows sum to 1
-    words = "attention to later tokens, share of all, mean over the heads of"
+    words = "share of the attention that goes to later tokens, averaged over the heads of"
     yield compare(f"{words} an encoder", later[0], ">", 0, 0.1, paper="= 0")
     yield exact(f"{words} a decoder", later[1], 0, 0)
 
@@ -907,9 +917,9 @@ show(no_encoder_is_trained_unidirectionally())
 # %% [markdown]
 # ## Training here and now
 #
-# While this page was built, an encoder and a decoder were trained from the same weights: {glue:text}`layers` layers of
-# width {glue:text}`d-model`. The text is by default documentation of Python and its packages, character by character. The
-# settings were chosen, after others had been tried, so that something happens within a minute.
+# While this page was built, we trained an encoder and a decoder that were initialised with the same weights. Both models have
+# {glue:text}`layers` layers and a hidden size of {glue:text}`d-model`. By default, they are character-level models, and the text is the
+# documentation of Python and its packages. We tried several settings and chose one in which the scores change within a minute.
 
 # %% tags=["hide-input"]
 settings = {
@@ -933,6 +943,7 @@ for part, run in (("encoder", encoder), ("decoder", decoder)):
     glue(f"{part}-s-end", run.last("symmetry"), ".2f")
 
 # %% [markdown]
-# At the end $s$ is {glue:text}`encoder-s-end` in the encoder and {glue:text}`decoder-s-end` in the decoder. In runs like this
-# $s$ rises when the encoder's loss leaves a plateau. At this width $d$ can say little: its grey band is wide. One seed of two
-# small models is an illustration, not evidence.
+# At the end of training, the symmetry score is {glue:text}`encoder-s-end` for the encoder and {glue:text}`decoder-s-end` for the
+# decoder. In runs of this kind, the symmetry score of the encoder rises when its loss leaves a plateau. With this hidden size, the
+# grey band of the directionality score is too wide for a conclusion. Two small models that were trained once are an illustration
+# and not evidence.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from attngeo.experiments.runs.estimates import NO_DIFFERENCE, TOO_FEW, Estimate
-from attngeo.experiments.runs.numbers_in_words import as_millions, as_score, with_interval
+from attngeo.experiments.runs.numbers_in_words import as_millions, as_score
 from livingpaper.claims import published
 from livingpaper.claims.results import Claim, Comparison, compare
 
@@ -102,12 +102,6 @@ class Case:
 def joined(cases: Sequence[Case], spoken_of: Training) -> tuple[Comparison, ...]:
     """The comparisons of all cases. Models that do not reach ``spoken_of`` are shown, but decide nothing."""
     return tuple(replace(c, decides=case.training.reaches(spoken_of)) for case in cases for c in case.comparisons)
-
-
-def in_words(cases: Sequence[Case]) -> str:
-    """The cases that have an interval, as ``Wikipedia, characters: +0.31 [+0.28, +0.34]; ...``."""
-    words = (f"{case.label}: {with_interval(case.estimate, case.form)}" for case in cases if case.known)
-    return "; ".join(words) or "no setting has enough seeds for an interval"
 
 
 def too_small(cases: Iterable[Case], spoken_of: Training) -> str:

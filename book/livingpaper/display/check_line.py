@@ -1,6 +1,6 @@
 """A check as the book shows it: one line, which unfolds to its numbers."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
 import pandas as pd
@@ -95,7 +95,7 @@ def check_line(result: Result, unfolded: bool = False) -> str:
         _sentence(typeset(result.title)),
         *map(_contradicted, [row for row in lines if row.missed][:1]),
     ]
-    n = len({_measurement(c) for c in result.comparisons})
+    n = len(_distinct(result.comparisons))
     parts = [
         badge(str(result.verdict), result.supported),
         f'<span class="check-said">{" ".join(said)}</span>',
@@ -135,6 +135,14 @@ def rows(result: Result) -> list[Row]:
 def _measurement(c: Comparison) -> Hashable:
     """The same for both ends of an interval, and different for everything else that was measured."""
     return c.quantity, c.interval or (c.measured, c.relation, c.expected)
+
+
+def _distinct(comparisons: Iterable[Comparison]) -> list[Comparison]:
+    """One comparison for each measurement."""
+    found: dict[Hashable, Comparison] = {}
+    for c in comparisons:
+        found.setdefault(_measurement(c), c)
+    return list(found.values())
 
 
 def _is_identity(c: Comparison) -> bool:
@@ -202,7 +210,7 @@ def _found(result: Result, lines: list[Row]) -> str:
         return (
             f"{STANDING[Standing.SHORT]} {_counted(short, len(lines), 'falls', 'fall')} short of what we had planned."
         )
-    kept = [c for c in result.comparisons if c.standing is Standing.AGREES]
+    kept = _distinct(c for c in result.comparisons if c.standing is Standing.AGREES)
     return f"{TICK} {_confirmed(result, lines, kept)}" if kept else ""
 
 
@@ -217,7 +225,7 @@ def _confirmed(result: Result, lines: list[Row], kept: list[Comparison]) -> str:
     elif len(kept) == 1:
         (row,) = [row for row in lines if row.comparison is kept[0]]
         said = f"We find {row.measured} for “{typeset(row.quantity)}”, which confirms {what}."
-    elif len(kept) < len(result.comparisons):
+    elif len(kept) < len(_distinct(result.comparisons)):
         said = f"{len(kept)} numbers that we computed confirm {what}."
     else:
         every = "Both numbers" if len(kept) == 2 else f"All {len(kept)} numbers"

@@ -1,4 +1,4 @@
-"""Figures of the symmetry of heads and of their sum: by family, by head, and how far the parts of the heads add up."""
+"""Figures of the symmetry of heads and of their sum: by family, by head, and the gains of the parts of the heads."""
 
 import numpy as np
 import pandas as pd
@@ -57,15 +57,15 @@ def heads_and_sums(of: Evidence) -> CaptionedFigure:
     panel.axvline(0, color=NEUTRAL, linewidth=0.8)
     panel.set(xlabel="symmetry score s", ylabel="", ylim=(len(stacks) - 0.4, -0.6))
     handles, words = panel.get_legend_handles_labels()
-    words = [f"single head, {PART_OF[word]}" if word in PART_OF else word for word in words]
+    words = [f"individual head, {PART_OF[word]}" if word in PART_OF else word for word in words]
     for handle in handles[: len(COLOURS)]:  # of heads
         handle.set(alpha=1, markersize=6)
     panel.get_legend().remove()
     figure.legend(handles, words, loc="outside upper center", ncols=2)
-    caption = f"""Symmetry score of {len(heads)} single heads (points), with a row for each model whose layers have several
-        heads. The encoder and the decoder of a model have separate rows, and so has its cross-attention. The black marks are
-        medians over the layers of a model: circles for the mean of the scores of the heads, weighted by their squared norms, and
-        diamonds for the score of their sum."""
+    caption = f"""Symmetry scores of {len(heads)} individual heads (points), with a row for each model whose layers have several
+        heads. The encoder, the decoder and the cross-attention of a model have separate rows. The black marks are medians over
+        the layers of a model. Circles show the mean score of the heads, weighted by their squared norms, and diamonds show the
+        score of the sum over heads."""
     further = int((stacks["symmetry"] > stacks["heads"]).sum())
     alt = f"""Strip plot of symmetry with {len(stacks)} rows, one per model and part. Pale points are heads, a circle is the
         mean of the heads, and a diamond is their sum. The diamond lies right of the circle in {further} rows, and far right
@@ -80,7 +80,7 @@ def _named(rows: pd.DataFrame) -> pd.DataFrame:
 
 @house_style()
 def gains(of: Evidence) -> CaptionedFigure:
-    """How far the heads' symmetric parts add up against how far their skew parts do: layers and families."""
+    """Gain of the symmetric parts of the heads against the gain of the skew-symmetric parts: layers and families."""
     rows, of_families = with_kinds(whole(of.layers)).query("attention != 'cross'"), families(whole(of.layers), PARTS)
     figure, panel = new_figure(7.4, 4.2)
     left, right, low, high, ticks = 0.32, 7.5, 0.8, 4.6, [0.5, 1, 2, 4]
@@ -98,12 +98,13 @@ def gains(of: Evidence) -> CaptionedFigure:
     panel.set_yticks(ticks[1:], [f"{t:g}" for t in ticks[1:]])
     panel.minorticks_off()
     panel.set(xlabel="gain of skew-symmetric parts $G_n$", ylabel="gain of symmetric parts $G_s$")
-    caption = """The gain is the squared norm of the sum, divided by the sum of the squared norms of the heads. The axes show
-        it for the symmetric and for the skew-symmetric parts of the heads. Both gains are 1 on average if the signs of the heads are random. Large
-        points are families, with encoders in blue on the left and decoders in orange on the right, and small points are
-        layers. On the dashed line, the sum is exactly as symmetric as its heads."""
-    alt = """Scatter plot on log axes, gain of symmetric parts against gain of skew-symmetric parts. Decoders lie along the
-        diagonal. Encoders lie above it, near a skew-symmetric gain of one."""
+    caption = """Gain of the symmetric parts of the heads (vertical axis) and of the skew-symmetric parts (horizontal axis). The gain
+        is the squared norm of the sum over heads divided by the sum of the squared norms of the heads. Both gains would be 1 on
+        average if the signs of the heads were random. Large points show families, with the names of encoders on the left (blue)
+        and the names of decoders on the right (orange). Small points show layers. On the dashed line, the sum is exactly as
+        symmetric as the individual heads."""
+    alt = """Scatter plot on logarithmic axes, with the gain of the symmetric parts against the gain of the skew-symmetric
+        parts. Decoders lie along the diagonal. Encoders lie above the diagonal, near a skew-symmetric gain of one."""
     return CaptionedFigure(figure, "fig-head-gains", " ".join(caption.split()), alt)
 
 

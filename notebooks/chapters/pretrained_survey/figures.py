@@ -11,7 +11,7 @@ from attngeo.bilinear.scores import SUM
 from chapters.pretrained_survey.measures import LETTERS, of_figure
 from attngeo.plot.score_figure import score_figure
 from attngeo.plot.style import NEUTRAL, PALETTE, PART_COLOURS, CaptionedFigure, house_style, new_figure
-from attngeo.experiments.runs.numbers_in_words import number
+from attngeo.experiments.runs.numbers_in_words import number, share_of
 from attngeo.experiments.survey.families import GROUPS
 from chapters.pretrained_survey.choices import FEW_BITS
 from livingpaper.released_results import WORDS, absolute_against_others, families_by_positions
@@ -33,8 +33,9 @@ def released_scores(results: pd.DataFrame, panels: dict[str, str], name: str) ->
         points = points.assign(counted=points["counted"] & ~points["defects"].str.contains("drawn-as"))
         wrong, off = int((~points["counted"]).sum()), (points["d"].abs() > 1).sum()
         crosses += wrong
-        marked = f", of which {wrong} are crosses" if wrong else ""
-        words.append(f"{title}, {len(points)} points{marked}" + (f", {off} outside the panel of d" if off else ""))
+        marked = f" ({wrong} of them as crosses)" if wrong else ""
+        outer = f", and {off} more lie outside the panel of d" if off else ""
+        words.append(f"{len(points)} {title} models{marked}{outer}")
         for panel, (letter, score) in zip(axes, LETTERS.items(), strict=True):
             for (counted, part), drawn in points[points[letter].abs() <= 1].groupby(["counted", "drawn_as"]):
                 style = {"fmt": "o", "alpha": 0.9} if counted else {"fmt": "x", "alpha": 0.45}
@@ -51,10 +52,10 @@ def released_scores(results: pd.DataFrame, panels: dict[str, str], name: str) ->
             _handle("x", NEUTRAL, "does not count: repeated, untrained, wrongly extracted or of another kind")
         )
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
-    shown, figures = "; ".join(words), " and ".join(sorted({label.split()[0] for label in panels}))
-    caption = f"""Figure {figures} of the paper, drawn from the released medians over layers. The numbers of points are: {shown}.
-    Bars extend from the lower to the upper quartile over layers."""
-    alt = f"Scatter plots of symmetry and directionality against the number of parameters. {shown}."
+    shown, figures = " and ".join(words), " and ".join(sorted({label.split()[0] for label in panels}))
+    caption = f"""Figure {figures} of the paper, drawn from the released medians over layers. The figure shows {shown}. Bars extend
+    from the lower to the upper quartile over layers."""
+    alt = f"Scatter plots of symmetry and directionality against the number of parameters, showing {shown}."
     return CaptionedFigure(figure, name, caption, alt)
 
 
@@ -69,9 +70,9 @@ def results_in_figures(results: pd.DataFrame) -> pd.DataFrame:
         "model": shown["model"].where(shown["model"] != "", shown["key"]),
         "parameters": shown["parameters"].astype("int64"),
         "counts": shown["counted"].map({True: "yes", False: "no"}),
-        "known against it": shown["defects"].str.replace(" ", ", "),
+        "reason against it": shown["defects"].str.replace(" ", ", "),
     }
-    columns = ["model", "figure", "drawn as", "parameters", "s", "d", "counts", "known against it"]
+    columns = ["model", "figure", "drawn as", "parameters", "s", "d", "counts", "reason against it"]
     return shown.assign(**told).rename(columns={"drawn_as": "drawn as"})[columns].reset_index(drop=True)
 
 
@@ -96,16 +97,16 @@ def separations(table: pd.DataFrame) -> CaptionedFigure:
     figure.legend(handles=lines, loc="outside lower center", ncols=2)
     values = [f"{label} {value:.2f}" for label, value in zip(labels, table["auc"], strict=True)]
     above = " and in ".join(
-        f"{(rows['low'] > 0.5).sum()} of {len(rows)} comparisons for ${score}$"
+        f"{share_of((rows['low'] > 0.5).sum(), len(rows))} comparisons for ${score}$"
         for score, rows in table.groupby("score", sort=False)
     )
-    caption = f"""Share of pairs of an encoder and a decoder in which the encoder has the higher score (AUC), with the numbers on
-    the right. At 0.5, the score says nothing about the two groups. If models are treated as independent, the confidence
-    interval lies above 0.5 in {above}. If a group has only one family, no interval over families can be computed. The
-    directionality of language models was computed with the formula of Table S3, and that of vision models with the formula
-    of the authors' code. For audio models, we do not know the formula."""
-    alt = f"""Dot plot of {len(table)} AUC with intervals and a vertical line at one half. The lowest is
-    {values[table["auc"].argmin()]}, and the highest is {values[table["auc"].argmax()]}."""
+    caption = f"""Share of the pairs of an encoder and a decoder in which the encoder has the higher score (AUC). The numbers on the
+    right are the values of the AUC. If the models are treated as independent, the confidence interval lies above 0.5 in {above}.
+    If one of the groups has only one family, no interval over families can be computed. The directionality of language models was
+    computed with the formula behind Table S3, and the directionality of vision models was computed with the formula in the authors'
+    code. For audio models, we do not know the formula."""
+    alt = f"""Dot plot of {len(table)} values of the AUC with intervals, and a vertical line at one half. The lowest value is
+    {values[table["auc"].argmin()]}, and the highest value is {values[table["auc"].argmax()]}."""
     return CaptionedFigure(figure, "fig-separations", caption, alt)
 
 
@@ -121,9 +122,7 @@ def clean_figure(results: pd.DataFrame) -> CaptionedFigure:
     drawn = released_scores(results, {FIGURE: "language"}, "fig-released-language")
     clean = points[[not WORDS.keys() & of for of in codes]]
     as_drawn, cleaned = ([number(of_figure(FIGURE, s, of).auc, 2) for s in "sd"] for of in (points, clean))
-    told = (
-        "With all points, the AUC is {} for {s} and {} for {d}. Without the points that do not count, it is {} and {}."
-    )
+    told = "With all points, the AUC is {} for {s} and {} for {d}. Without the crosses, the AUC is {} for {s} and {} for {d}."
     told = told.format(*as_drawn, *cleaned, s="{s}", d="{d}")
     caption = f"""Figure {FIGURE} of the paper, drawn from the released medians over layers. {told.format(s="$s$", d="$d$")} Bars
     extend from the lower to the upper quartile over layers."""
@@ -153,14 +152,15 @@ def symmetry_by_positions(results: pd.DataFrame) -> CaptionedFigure:
         ends = len(kinds) - 0.5, -0.9  # room for the names above the first row
         panel.set(title=f"{part}s", xlabel="symmetry s, median of the family", ylabel="", ylim=ends)
         difference, p, _ = absolute_against_others(by_positions, attention)
-        medians.append(f"{part}s {difference:+.2f}, p {p:.2f}")
+        medians.append(f"{difference:+.2f} for {part}s (p = {p:.2f})")
     left_out = ", ".join(dict.fromkeys(by_positions[~by_positions["counted"]]["family"]))
-    caption = f"""Released medians of $s$ of language models, a point per family, by how they take positions; learned
-    ones are added to the embedding. Names stand above their points, from left to right. Crosses are families without a
-    result that is rightly extracted ({left_out}), left out of the test. Median of families with absolute
-    positions less that of the others: {"; ".join(medians)}."""
-    alt = """Two strip plots of symmetry, a row for each kind of positions. Encoders with learned position embeddings lie right
-    of T5, DeBERTa and ModernBERT, whose positions are relative or rotary; decoders of all kinds lie near 0."""
+    caption = f"""Released median symmetry scores of language models by type of positional encoding, with one point per family. The
+    names of the families are above their points, in the same order from left to right. Crosses are families without a correctly
+    extracted result ({left_out}), which we left out of the test. The median score of the families with absolute positions minus
+    the median score of the other families is {" and ".join(medians)}."""
+    alt = """Two strip plots of symmetry with a row for each type of positional encoding. Encoders with learned position
+    embeddings have higher scores than T5, DeBERTa and ModernBERT, whose positions are relative or rotary. Decoders of all types
+    have scores near 0."""
     return CaptionedFigure(figure, "fig-symmetry-by-positions", caption, alt)
 
 
@@ -208,11 +208,11 @@ def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFr
         for kind in GROUPS.values()
         if kind in ends.index
     )
-    caption = f"""Symmetry score $s$ and directionality score $d$ of {len(layers)} layers (points). Each line is a family of
-    models, and encoders, decoders and cross-attention have separate lines. Bars mark the mean of the medians of a family's
-    models. The grey band contains 95 % of layers with random weights, for the model of the family with the widest band.
-    {outside} of the {2 * len(layers)} scores lie outside the band of their own model. If $d$ is negative, columns dominate."""
-    alt = f"Two dot plots with a line for each family and part. Means of families: {words}."
+    caption = f"""Symmetry score $s$ and directionality score $d$ of {len(layers)} layers (points). Each line shows a family of
+    models, with separate lines for encoders, decoders and cross-attention. Vertical bars mark the mean of the median scores of the
+    models in a family. The grey band contains 95 % of the scores of random weights, for the model of the family with the widest
+    band. Of the {2 * len(layers)} scores, {outside} lie outside the band of their own model. If $d$ is negative, columns dominate."""
+    alt = f"Two dot plots with a line for each family and part. The means of the families are as follows: {words}."
     return CaptionedFigure(figure, "fig-survey-families", caption, alt)
 
 
@@ -236,7 +236,7 @@ def every_head(scores: pd.DataFrame) -> CaptionedFigure:
     still = score_figure(rows.to_dict("records"))
     layers = scores[scores["head"] == SUM]
     outside = " and ".join(f"{(layers[f'{field}_p'] < LEVEL).sum()} in {field}" for field in LETTERS.values())
-    caption = f"""Symmetry and directionality scores of each layer of {shown} (sum over heads) and of its single heads, beside the
-    bands that contain 95 % of random weights of the same shape. Of the {len(layers)} layers of all models, {outside} lie
-    outside their own band."""
+    caption = f"""Symmetry and directionality scores of each layer of {shown} (sum over heads) and of its individual heads. The bands
+    contain 95 % of the scores of random weights of the same shape. Of the {len(layers)} layers of all models, {outside} lie outside
+    their own band."""
     return CaptionedFigure(still.figure, "fig-every-head", caption, still.alt)

@@ -29,6 +29,7 @@ from attngeo.experiments.runs.numbers_in_words import (
     as_percent,
     as_score,
     extent,
+    joined_by_and,
     number,
     share_of,
     spelled,
@@ -47,7 +48,7 @@ STANDS_FOR = {"commoncrawl": "Red Pajama", "wikipedia": "Wikipedia", "jigsaw": "
 FORMULAS = {
     "Definition 3.2": "directionality",
     "Table S3": "directionality_tables",
-    "released code": "directionality_released",
+    "authors' code": "directionality_released",
 }
 
 
@@ -212,20 +213,22 @@ def late_less_early(by_layer: pd.Series) -> float:
 
 
 def cases_of_layers(runs: Sequence[Run]) -> dict[str, dict[str, list[Case]]]:
-    """What Section 4.1 says of early, middle and late layers, measured: by statement and words, a case per arm."""
-    settling = f"share of training until $s$ is within {SETTLED:g} of its end, late minus early layers"
+    """What Section 4.1 states about early, middle and late layers, measured: by statement and words, a case per arm."""
+    settling = (
+        f"share of the steps until $s$ stays within {SETTLED:g} of its final value, late layers minus early layers"
+    )
     late_s, late_d = (lambda run, of=score: late_less_early(run.by_layer(of).iloc[-1]) for score in SCORES)
-    late = "{} of late minus early layers"
+    late = "{} of late layers minus {} of early layers"
     measures = {
-        "encoders": ((ENCODER, late_s, late.format("$s$"), 1), (ENCODER, settles_late_less_early, settling, -1)),
+        "encoders": ((ENCODER, late_s, late.format("$s$", "$s$"), 1), (ENCODER, settles_late_less_early, settling, -1)),
         "middle": ((DECODER, middle_s, "$s$ of the middle layers", -1),),
-        "directionality": tuple((objective, late_d, late.format("$d$"), -1) for objective in (ENCODER, DECODER)),
+        "directionality": tuple((objective, late_d, late.format("$d$", "$d$"), -1) for objective in (ENCODER, DECODER)),
     }
     found: dict[str, dict[str, list[Case]]] = {}
     for statement, of in measures.items():
         told = ((o, measure, f"{PARTS[o]}s, {words}", sign) for o, measure, words, sign in of)
         found[statement] = {words: in_arms(runs, o, measure, words, sign) for o, measure, words, sign in told}
-    gap = "that of decoders minus that of encoders"
+    gap = "this difference in decoders minus this difference in encoders"
     gaps = [case(pair, gap, pair.difference(lambda run: -late_d(run)), -1) for pair in pairs_of(runs)]
     found["directionality"][gap] = gaps
     return found
@@ -304,7 +307,7 @@ def contrast_table(runs: Sequence[Run]) -> pd.DataFrame:
         steps = "\u00a0/\u00a0".join(dict.fromkeys(str(arm.config["steps"]) for arm in (pair.first, pair.second)))
         for letter, score in LETTERS.items():
             rows.append(
-                {"text": pair.label, "steps": steps, "seeds": len(pair), "score": letter}
+                {"setting": pair.label, "steps": steps, "seeds": len(pair), "score": letter}
                 | {"encoder": as_score(pair.first.mean(score)), "decoder": as_score(pair.second.mean(score))}
                 | {"difference": with_interval(pair.difference(score), as_score)}
                 | {RELEASED: released_difference(pair, "s") if letter == "s" else "–"}
@@ -318,7 +321,7 @@ def formula_table(runs: Sequence[Run]) -> pd.DataFrame:
     Beside that of the released code stands the difference in the released models, which by the audit follows it.
     """
     return pd.DataFrame(
-        {"text": pair.label, "seeds": len(pair)}
+        {"setting": pair.label, "seeds": len(pair)}
         | {words: with_interval(pair.difference(score), as_score) for words, score in FORMULAS.items()}
         | {RELEASED: released_difference(pair, "d")}
         for pair in pairs_of(runs)
@@ -408,10 +411,15 @@ def over_steps(pairs: Sequence[Contrast], name: str) -> CaptionedFigure:
     several = " to ".join(map(str, sorted({seeds[0], seeds[-1]})))
     symmetric = sum(pair.first.mean("symmetry") > pair.second.mean("symmetry") for pair in pairs)
     columns = sum(pair.first.mean("directionality") > pair.second.mean("directionality") for pair in pairs)
-    caption = f"""Held-out loss and scores of the summed form over training: median over layers, mean over seeds
-    (shaded: from the least to the greatest); seeds: {several}. Grey: random matrices, two standard deviations."""
-    alt = f"""Line plots over steps, a row per setting, with loss, symmetry and directionality. At the end the encoder
-    has the higher symmetry in {symmetric} of {len(pairs)} rows, the decoder the lower directionality in {columns}."""
+    lines = f"""Each line is the median over layers, averaged over {several} seeds, and the coloured band extends from the
+    lowest to the highest seed."""
+    if several == "1":
+        lines = "Each line is the median over layers in a single training run."
+    caption = f"""Loss on unseen text and scores of the sum over heads during training. {lines} The grey band extends two
+    standard deviations for random matrices to either side of their mean."""
+    alt = f"""Line plots over training steps with loss, symmetry and directionality in columns and one row per setting. At
+    the end, the encoder has the higher symmetry score in {symmetric} of {len(pairs)} rows, and the decoder has the lower
+    directionality score in {columns} of {len(pairs)} rows."""
     return CaptionedFigure(figure, name, caption, alt)
 
 
@@ -426,10 +434,10 @@ def by_layer(pair: Contrast) -> CaptionedFigure:
         for panel, score in zip(column, SCORES, strict=True):
             sns.lineplot(layers, x="step", y=score, hue="layer", legend=panel is grid[0, 0], ax=panel, **style)
             last = layers[layers["step"] == layers["step"].max()].groupby("layer")[score].median()
-            spans.append(f"{part}, {score} {extent(last, lambda s: number(s, 2))}")
+            spans.append(f"from {extent(last, lambda s: number(s, 2))} in {score} ({part})")
         column[0].set_title(part)
     score_axes(grid.flat)
-    told = f"Over layers, at the end: {'; '.join(spans)}."
-    caption = f"Scores of each layer's summed form over training. {told}"
-    alt = f"Line plots over steps, one line per layer, a column per objective. {told}"
+    told = f"At the end of training, the scores of the layers range {joined_by_and(spans)}."
+    caption = f"Scores of the sum over heads in each layer during training, as medians over seeds. {told}"
+    alt = f"Line plots over training steps with one line per layer and one column per part. {told}"
     return CaptionedFigure(figure, "fig-training-layers", caption, alt)

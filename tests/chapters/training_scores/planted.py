@@ -51,7 +51,7 @@ PLANTED = [
     (PRESETS, "table_s1_beside_presets", setting("bert, printed", "hidden size"), "settings of base"),
     (PRESETS, "table_s1_beside_presets", setting("bert_mini, printed", "hidden activation"), "settings of mini"),
     ("recorded_starts", "symmetry_mean", lambda d: 0.0),
-    ("recorded_starts", "symmetry_sd", lambda d: 2 * 2**0.5 / d, "the same, standard deviation"),
+    ("recorded_starts", "symmetry_sd", lambda d: 2 * 2**0.5 / d, "the same: standard deviation"),
     *(
         (f"{kind}_{where}", "spoken_of", lambda: SMALL, "our settings with")
         for kind in ("encoder_layers", "middle_layers", "directionality_of_layers")

@@ -71,7 +71,7 @@ def test_released_medians_at_the_end():
 
 
 def test_recorded_pairs_with_an_interval():
-    rows = chapter.contrast_table(chapter.recorded()).query("seeds >= 3").set_index(["text", "score"])
+    rows = chapter.contrast_table(chapter.recorded()).query("seeds >= 3").set_index(["setting", "score"])
     told = rows[["encoder", "decoder", "difference"]].agg(" ".join, axis=1)
     assert told.to_dict() == RECORDED
     assert set(rows["authors' models, 12 layers"]) == {"+0.37", "–"}  # the released d has another formula
