@@ -152,7 +152,7 @@ def section_3_symmetry_on_weights():
     yield end_against_half(every, "family_low", ">", "symmetry", HERE, ", independent families")
     words = f"two-sided p of a test with {result.n_exchanges} exchanges of encoders and decoders"
     yield compare(words, result.p, "<", 0.05)
-    yield end_against_half(text, "low", "<", "symmetry", "families of text")
+    yield end_against_half(text, "low", "<", "symmetry", "families of language models")
     words = "share of its s that a layer of BERT base loses by rounding to 4 bits: median"
     yield compare(words, losses.median(), "<", 0.01, paper="")
     yield compare("the same: largest share", losses.max(), "<", 0.02, paper="")
@@ -397,7 +397,7 @@ show(section_3_directionality_elsewhere(), directionality_of_the_halves())
 #
 # ## The same models in the paper, and what later training does
 #
-# If the authors and we scored the same weights, the medians agree to six digits ({numref}`tab-same-models`). If our weights were
+# Where the authors and we scored the same weights, the medians agree to six digits ({numref}`tab-same-models`). Where our weights were
 # trained further, the difference between the medians shows the effect of this further training. If a precision is given, the
 # difference also includes the effect of rounding.
 

@@ -28,7 +28,8 @@
 #
 # Two facts about the authors' models may surprise readers of the paper. First, the decoders with 4 layers end at symmetry scores
 # between {glue:text}`skew-least` and {glue:text}`skew-most`, so their query-key matrices are more skew-symmetric than
-# symmetric. The paper, which shows only models with 12 layers, calls the matrices of decoders "almost non-symmetric". Second, according to a second-hand [audit](../notation.md#the-audit)
+# symmetric. The paper, which shows only models with 12 layers, calls the matrices of decoders "almost
+# non-symmetric" (Section 4.1, second paragraph). Second, according to a second-hand [audit](../notation.md#the-audit)
 # of the authors' code, the authors' decoders were trained to predict only the masked tokens, and every token of the authors'
 # Wikipedia and Red Pajama is a single character.
 

@@ -256,7 +256,8 @@ def growth(on_wikipedia: bool):
     yield from beside([*grown, *fallen])
     if not any(one.known for one in grown):
         return {"remark": "None of our settings on these datasets has three seeds."}
-    names = f"only in the settings {quoted(fall.label for fall in fallen)}" if fallen else "in none of our settings"
+    settings = [f"*{fall.label}*" for fall in fallen]  # marks of quotation are for the paper's words alone
+    names = f"only in the settings {joined_by_and(settings)}" if settings else "in none of our settings"
     return {
         "remark": f"""{doubt([*grown, *fallen])} After its peak, the symmetry score decreases by more than the variation
         between seeds {names}."""
@@ -318,13 +319,16 @@ def directionality_in_training():
     yield from beside(cases)
     against = [gap.label for gap in deep if gap.estimate.value < 0]
     beyond = [gap.label for gap in deep if gap.met]
+    apart = "None of the differences is larger than expected by chance."
+    if beyond:
+        apart = f"The difference is larger than expected by chance only on {joined_by_and(beyond)}."
+    opposite = f"On {joined_by_and(against)}, the encoder is more directional than the decoder." if against else ""
     return {
         "remark": f"""For the authors' models, the brackets extend {spelled(SCATTER)} standard deviations of the difference
         between two randomly initialised models to either side of the difference. In {len(deep) - len(against)} of the authors'
-        {len(deep)} pairs with 12 layers, the decoder is more directional than the encoder, as the paper states, but only on
-        {joined_by_and(beyond)} is the difference larger than expected by chance. On {joined_by_and(against)}, the encoder is more
-        directional than the decoder. {doubt(cases)} According to the audit, the directionality scores of the authors' models
-        follow the formula in the authors' code. The scores of our models follow Definition 3.2 of the paper."""
+        {len(deep)} pairs with 12 layers, the decoder is more directional than the encoder, as the paper states. {apart} {opposite}
+        {doubt(cases)} According to the audit, the directionality scores of the authors' models follow the formula in the authors'
+        code. The scores of our models follow Definition 3.2 of the paper."""
     }
 
 
@@ -392,11 +396,11 @@ def columns_over_training():
     yield from beside(cases)
     found = [one for one in cases if one.met]
     return {
-        "remark": f"""At the end of training, the directionality score is negative in {share_of(dominant.sum(), len(decoders))} decoders of the
+        "remark": f"""At the end of training, the directionality score is negative in {share_of(int(dominant.sum()), len(decoders))} decoders of the
         authors. At step {step:,}, the directionality scores of all {len(deep)} decoders with 12 layers are
         already {number(deep["first"].max(), 2)} or lower, and no scores of earlier steps were released. After this step, the
-        score decreases in {share_of(grown_small.sum(), len(small))} decoders with 4 layers, but in only
-        {share_of(grown.sum(), len(deep))} decoders with 12 layers. {doubt(cases)} In {len(found)} of our {sum(one.known for one in cases)} settings with at
+        score decreases in {share_of(int(grown_small.sum()), len(small))} decoders with 4 layers, but in only
+        {share_of(int(grown.sum()), len(deep))} decoders with 12 layers. {doubt(cases)} In {len(found)} of our {sum(one.known for one in cases)} settings with at
         least three seeds, the directionality score of the decoders decreases during training, as the paper predicts, and the
         interval of this decrease excludes zero."""
     }

@@ -35,7 +35,7 @@ def released_scores(results: pd.DataFrame, panels: dict[str, str], name: str) ->
         crosses += wrong
         marked = f" ({wrong} of them as crosses)" if wrong else ""
         outer = f", and {off} more lie outside the panel of d" if off else ""
-        words.append(f"{len(points)} {title} models{marked}{outer}")
+        words.append(f"{len(points)} points of {title.removesuffix(' models')} models{marked}{outer}")
         for panel, (letter, score) in zip(axes, LETTERS.items(), strict=True):
             for (counted, part), drawn in points[points[letter].abs() <= 1].groupby(["counted", "drawn_as"]):
                 style = {"fmt": "o", "alpha": 0.9} if counted else {"fmt": "x", "alpha": 0.45}

@@ -80,7 +80,8 @@ def end_against_half(
     found: Separation, end: str, relation: Relation, score: str, models: str, more: str = ""
 ) -> Comparison:
     """``low``, ``high``, ``family_low`` or ``family_high`` of an AUC against 1/2, above which it is said to lie."""
-    words = f"AUC {found.auc:.3f} of {score}, {models} ({found.n_first} encoders, {found.n_second} decoders){more}"
+    decoders = "1 decoder" if found.n_second == 1 else f"{found.n_second} decoders"
+    words = f"AUC {found.auc:.3f} of {score}, {models} ({found.n_first} encoders, {decoders}){more}"
     low, high = (found.family_low, found.family_high) if end.startswith("family") else (found.low, found.high)
     compared = compare(words, getattr(found, end), relation, 0.5)
     return replace(compared, interval=Estimate(found.auc, low, high), claim=Claim(">", 0.5))

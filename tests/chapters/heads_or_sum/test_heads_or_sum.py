@@ -58,8 +58,9 @@ def test_the_tables_are_those_that_were_looked_at():
     of_families = of_models.families(of_models.whole(OF.layers), of_models.PARTS).set_index(["family", "attention"])
     assert rounded(of_families[["heads", "symmetry", "symmetric_gain", "skew_gain"]]) == FAMILIES
     without = PAGE.without_parts(OF.layers)
-    assert rounded(without[["s, encoders", "s, decoders"]]) == WITHOUT
-    assert without["share left, encoders"].tolist() == ["100%", "97%", "98%", "96%", "69%", "20%"]
+    assert rounded(without[["s of encoders", "s of decoders"]]) == WITHOUT
+    remaining = [words.split()[0] for words in without["remaining increase in encoders"]]
+    assert remaining == ["100", "97", "98", "96", "69", "20"]
     assert round(of_models.changes(OF.layers).query("at_random")["change"].abs().max(), 2) == 0.02
     assert of_models.heads_outside(OF).round(2).to_dict() == {"bidirectional": 0.93, "causal": 0.72, "cross": 0.3}
 

@@ -103,7 +103,7 @@ def test_layers_are_counted_against_their_band_and_each_part_of_a_model_has_a_li
     every = every.assign(symmetry=0.9, directionality=0.0)
     layers = with_kinds(every[every["head"] == -1])
     drawn = figures.family_scores(layers, of_families(with_kinds(layer_medians(layers))), measures.null_bands(every))
-    assert "24 of the 48 scores lie outside" in " ".join(drawn.caption.split())
+    assert "Of the 48 scores, 24 lie outside" in " ".join(drawn.caption.split())
     assert [t.get_text() for t in drawn.figure.axes[0].get_yticklabels()] == [
         "T5 encoder",
         "T5 decoder",
