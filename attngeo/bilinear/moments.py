@@ -188,7 +188,8 @@ def working_dtype(form: BilinearForm) -> torch.dtype:
 
 def _chunks(form: BilinearForm) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
     """A few query heads (n, d, d_head) with their key heads: one for each, or a shared one together with its B."""
-    wq, wk = _near_one(form.wq, "W_q", each_head=True), _near_one(form.wk, "W_k", each_head=True)
+    form = near_one(form, each_head=True)
+    wq, wk = form.wq, form.wk
     dtype, group = working_dtype(form), form.n_heads // form.n_kv_heads
     at_a_time = max(1, CHUNK_BYTES // (form.d_model * form.d_head * dtype.itemsize))
     if group == 1:
@@ -210,9 +211,9 @@ def _merged(factor: Tensor, form: BilinearForm, dtype: torch.dtype) -> Float[Ten
     return whole.flatten(0, 1).T
 
 
-def near_one(form: BilinearForm) -> BilinearForm:
-    """The form over powers of two, where squares of its entries could leave the range of float32."""
-    return BilinearForm(_near_one(form.wq, "W_q"), _near_one(form.wk, "W_k"))
+def near_one(form: BilinearForm, each_head: bool = False) -> BilinearForm:
+    """The form over powers of two, of each head or of all, where squares could leave the range of float32."""
+    return BilinearForm(_near_one(form.wq, "W_q", each_head), _near_one(form.wk, "W_k", each_head))
 
 
 def _near_one(factor: Tensor, name: str, each_head: bool = False) -> Tensor:
@@ -221,12 +222,24 @@ def _near_one(factor: Tensor, name: str, each_head: bool = False) -> Tensor:
     The factor itself, or where squares could leave the range of float32, the factor over powers of two.
     """
     factor = factor.detach()
-    as_stored = factor if _by_rows(factor) else factor.mT
-    peaks = torch.stack([torch.stack(torch.aminmax(head)).abs().amax() for head in as_stored])
+    peaks = extremes(factor).abs().amax(0)
     powers = _power(peaks if each_head else peaks.amax(), name)
     if powers.abs().max() <= NEAR_ONE:
         return factor
     return torch.ldexp(factor, -powers.view(-1, 1, 1))
+
+
+def extremes(factor: Float[Tensor, "heads d d_head"]) -> Float[Tensor, "2 heads"]:
+    """The least and the greatest entry of every head, NaN if there is one."""
+    as_stored = factor if _by_rows(factor) else factor.mT
+    if on_gpu(factor):
+        return torch.stack(torch.aminmax(as_stored.detach().flatten(1), dim=1))
+    return torch.stack([torch.stack(torch.aminmax(head)) for head in as_stored.detach()], 1)
+
+
+def on_gpu(x: Tensor) -> bool:
+    """Whether a tensor is on a GPU with float64."""
+    return x.is_cuda
 
 
 def _power(peak: Tensor, name: str) -> Tensor:

@@ -1,21 +1,38 @@
 """The symmetry score (Def. 3.1) and the directionality score (Def. 3.2) of a matrix or of a bilinear form."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attngeo.bilinear.conventions import GAMMA, Convention, require_gamma
 from attngeo.bilinear.form import Array, BilinearForm, as_tensor, described
-from attngeo.bilinear.moments import ROUGH, WIDE, Moments, dense_moments, form_moments, head_moments
+from attngeo.bilinear.moments import (
+    NEAR_ONE,
+    ROUGH,
+    WIDE,
+    Moments,
+    dense_moments,
+    extremes,
+    form_moments,
+    head_moments,
+    near_one,
+    on_gpu,
+    working_dtype,
+)
+from attngeo.bilinear.on_gpu import heads_on_gpu, summed_on_gpu, to_cpu
 from attngeo.errors import MatrixError
 
 Number = TypeVar("Number", float, Tensor)
 EXACT = torch.finfo(torch.float64).eps
+VARIANTS = (Convention.DEFINITION, Convention.RELEASED, Convention.TABLES)  # of d, in the order of `Scores`
+WHOLE_NORMS = (Convention.DEFINITION, Convention.PRINTED)  # which sum norms and not their excess over the threshold
 CLEAR = 32  # units of rounding: ten times the largest error of a norm that we have seen for trained weights
+FEW = 1024  # up to this width, the CPU computes d from the norms of a GPU, which starts operations slowly
 SUM = -1  # value of the column ``head`` of a table for the sum over heads, W_qk of Eq. S20
 
 
@@ -80,24 +97,31 @@ def directionality_score(
 
     Source: paper, Def. 3.2, Prop. S1.18.
     """
-    return float(_directionality(_moments(m), gamma, Convention(convention))[0])
+    moments = _moments(m)
+    return float(directionality_of(_norms(moments), gamma, Convention(convention), moments.epsilon)[0])
 
 
 def score(m: BilinearForm | Float[Array, "d d"], gamma: float = GAMMA) -> Scores:
     """Both scores of a matrix or of the summed form, from the same sums.
 
     For layers of medium width in float32, the sums are computed in float32. If a norm is so close to its threshold that
-    rounding could decide on which side it lies, the sums are computed again in float64.
+    rounding could decide on which side it lies, the sums are computed again in float64. The results of a form on a GPU
+    are on the CPU.
     """
+    if isinstance(m, BilinearForm) and on_gpu(m.wq):
+        return _score_on_gpu(m, gamma, per_head=False)
     if isinstance(m, BilinearForm) and ROUGH <= m.d_model < WIDE:
         rough = form_moments(m, rough=True)
-        if rough.epsilon == EXACT or _is_clear(rough, gamma):
-            return _scores(rough._replace(epsilon=EXACT), gamma)
+        scores, doubtful = _scores_and_doubt(rough, gamma)
+        if rough.epsilon == EXACT or not doubtful:
+            return scores
     return _scores(_moments(m), gamma)
 
 
 def score_heads(form: BilinearForm, gamma: float = GAMMA) -> Scores:
-    """Both scores of ``W_qk,h`` of every head, with the shape (H,)."""
+    """Both scores of ``W_qk,h`` of every head, with the shape (H,); those of a form on a GPU are on the CPU."""
+    if on_gpu(form.wq):
+        return _score_on_gpu(form, gamma, per_head=True)
     return _scores(head_moments(form), gamma)
 
 
@@ -129,35 +153,62 @@ def score_batch(m: Float[Tensor, "batch d d"], gamma: float = GAMMA) -> Scores:
     return _scores(dense_moments(m), gamma)
 
 
-def _is_clear(moments: Moments, gamma: float) -> bool:
-    """Whether no rounding error could move a norm across a threshold."""
+def _score_on_gpu(form: BilinearForm, gamma: float, per_head: bool) -> Scores:
+    """Both scores of a form or of its heads.
+
+    The GPU is given all of its work first, and the CPU waits once, for the results together with what they depend on:
+    whether weights are finite and far from the limits of their type, and whether rounding could move a norm.
+    """
+    dtype, d = working_dtype(form), form.d_model
+    rough = form.wq.dtype == torch.float32 and ROUGH <= d < WIDE and not per_head
+    peaks = torch.cat([extremes(factor) for factor in (form.wq, form.wk)], 1)
+    moments = heads_on_gpu(form, dtype) if per_head else summed_on_gpu(form, torch.float32 if rough else dtype)
+    if not per_head and len(moments.row_norms) <= FEW:
+        square, trace, rows, columns, peaks = to_cpu(*moments[:4], peaks)
+        moments = Moments(square, trace, rows, columns, moments.epsilon)
+    if rough:
+        scores, doubtful = _scores_and_doubt(moments, gamma)
+    else:
+        scores, doubtful = _scores(moments, gamma), torch.zeros(1, device=peaks.device)
+    *found, doubtful, peaks = to_cpu(*vars(scores).values(), doubtful, peaks)
+    largest = peaks.abs().amax(0).tolist()
+    is_finite = all(map(math.isfinite, largest))
+    if not per_head:
+        largest = [max(largest[: form.n_heads]), max(largest[form.n_heads :])]
+    if not is_finite or any(abs(math.frexp(peak)[1]) > NEAR_ONE for peak in largest):
+        return _score_on_gpu(near_one(form, per_head), gamma, per_head)
+    if doubtful:
+        return _score_on_gpu(form.to(torch.float64), gamma, per_head)
+    return Scores(*found[:4], *(each.long() for each in found[4:]))
+
+
+def _scores_and_doubt(moments: Moments, gamma: float) -> tuple[Scores, Bool[Tensor, ""]]:
+    """Both scores as if the sums were exact, and whether their rounding could move a norm across a threshold."""
     norms = _norms(moments)
+    compared = _above_threshold(norms, gamma, EXACT, VARIANTS)
     near = CLEAR * moments.epsilon * norms.amax(-1, keepdim=True)
-    for convention in (Convention.DEFINITION, Convention.RELEASED, Convention.TABLES):
-        compared, threshold, _ = _threshold(norms, gamma, moments.epsilon, convention)
-        moved = near / norms if convention is Convention.TABLES else near  # of a logarithm
-        if ((compared - threshold).abs() <= moved).any():
-            return False
-    return True
+    moved = torch.stack([near / norms if v is Convention.TABLES else near.expand_as(norms) for v in VARIANTS])
+    return _scores(moments._replace(epsilon=EXACT), gamma, compared), (compared[1].abs() <= moved).any()
 
 
 def _moments(m: BilinearForm | Array) -> Moments:
     if isinstance(m, BilinearForm):
-        return form_moments(m)
+        return summed_on_gpu(near_one(m), working_dtype(m)) if on_gpu(m.wq) else form_moments(m)
     m = as_tensor(m)
     if not isinstance(m, Tensor) or m.ndim != 2:
         raise MatrixError(f"a score needs a (d, d) tensor or a BilinearForm, not {described(m)}.")
     return dense_moments(m)
 
 
-def _scores(moments: Moments, gamma: float) -> Scores:
-    directionality, over = _directionality(moments, gamma, Convention.DEFINITION)
-    released, tables = (_directionality(moments, gamma, c)[0] for c in (Convention.RELEASED, Convention.TABLES))
-    return Scores(_symmetry(moments), directionality, released, tables, *over)
+def _scores(moments: Moments, gamma: float, compared: tuple[Tensor, Tensor] | None = None) -> Scores:
+    norms = _norms(moments)
+    compared = compared or _above_threshold(norms, gamma, moments.epsilon, VARIANTS)
+    scores, over = _directionalities(norms, compared, moments.epsilon, VARIANTS)
+    return Scores(_symmetry(moments), *scores, *over[0])
 
 
 def _symmetry(moments: Moments) -> Tensor:
-    return torch.where(moments.square > 0, moments.trace / moments.square, 0).clamp(-1, 1)
+    return (moments.trace / moments.square).nan_to_num(0).clamp(-1, 1)  # 0 / 0 for the zero matrix
 
 
 def by_convention(s: Number, convention: Convention) -> Number:
@@ -165,10 +216,6 @@ def by_convention(s: Number, convention: Convention) -> Number:
     if convention is Convention.PRINTED:
         return 2 * s
     return (1 + s) / 2 if convention is Convention.RELEASED else s
-
-
-def _directionality(moments: Moments, gamma: float, convention: Convention) -> tuple[Tensor, Tensor]:
-    return directionality_of(_norms(moments), gamma, convention, moments.epsilon)
 
 
 def _norms(moments: Moments) -> Float[Tensor, "2 *batch d"]:
@@ -184,24 +231,48 @@ def directionality_of(
     population standard deviation. The released code sums their excess over the threshold, with the standard deviation
     over n - 1. The tables sum the excess of the logarithms of the norms, with the population standard deviation.
     """
-    norms, threshold, margin = _threshold(norms, gamma, epsilon, convention)
+    compared = _above_threshold(norms, gamma, epsilon, (convention,))
+    scores, over = _directionalities(norms, compared, epsilon, (convention,))
+    return scores[0], over[0]
+
+
+def _directionalities(
+    norms: Float[Tensor, "2 *batch d"],
+    compared: tuple[Float[Tensor, "variants 2 *batch d"], Float[Tensor, "variants 2 *batch d"]],
+    epsilon: float,
+    variants: Sequence[Convention],
+) -> tuple[Float[Tensor, "variants *batch"], Int[Tensor, "variants 2 *batch"]]:  # noqa: F821
+    """`directionality_of` by several conventions at once, with few operations, because a GPU starts them slowly.
+
+    ``compared`` is what `_above_threshold` gives for these norms and conventions.
+    """
+    values, above = compared
     # a norm that differs from the threshold only by rounding does not exceed it; otherwise noise would rank equal norms
-    over = norms > threshold + margin
-    amounts = norms if convention in (Convention.DEFINITION, Convention.PRINTED) else norms - threshold
-    r, c = torch.where(over, amounts, 0).sum(-1)
+    margin = 4 * norms.shape[-1] ** 0.5 * epsilon
+    of_norms = norms.amax(-1, keepdim=True) * margin
+    of_logarithms = torch.full_like(of_norms, margin)
+    over = above > torch.stack([of_logarithms if v is Convention.TABLES else of_norms for v in variants])
+    amounts = torch.stack([values[i] if v in WHOLE_NORMS else above[i] for i, v in enumerate(variants)])
+    r, c = torch.where(over, amounts, 0).sum(-1).unbind(1)
     # r and c are not negative, so both are 0 only if no norm exceeds its threshold; d is then 0 by definition
-    return torch.where(r + c > 0, (r - c) / (r + c), 0), over.sum(-1)
+    return ((r - c) / (r + c)).nan_to_num(0), over.sum(-1)
 
 
-def _threshold(
-    norms: Tensor, gamma: float, epsilon: float, convention: Convention
-) -> tuple[Tensor, Tensor, Tensor | float]:
-    """The compared values (norms or their logarithms), their threshold, and a bound on the rounding error of both."""
+def _above_threshold(
+    norms: Float[Tensor, "2 *batch d"], gamma: float, epsilon: float, variants: Sequence[Convention]
+) -> tuple[Float[Tensor, "variants 2 *batch d"], Float[Tensor, "variants 2 *batch d"]]:
+    """The compared values by each convention (norms or their logarithms), and how far they exceed their threshold."""
     require_gamma(gamma)
-    peak, n = norms.amax(-1, keepdim=True), norms.shape[-1]
-    margin = 4 * n**0.5 * epsilon * peak
-    if convention is Convention.TABLES:
-        # a norm of 0 has no logarithm, so it is replaced by a norm of the size of rounding errors
-        norms, margin = norms.clamp_min(epsilon * torch.where(peak > 0, peak, 1)).log(), 4 * n**0.5 * epsilon
-    sd = norms.std(-1, correction=int(convention is Convention.RELEASED and n > 1), keepdim=True)
-    return norms, norms.mean(-1, keepdim=True) + gamma * sd, margin
+    n, compared = norms.shape[-1], []
+    for variant in variants:
+        if variant is Convention.TABLES:
+            # a norm of 0 has no logarithm, so it is replaced by a norm of the size of rounding errors
+            peak = norms.amax(-1, keepdim=True)
+            compared.append(norms.clamp_min(epsilon * torch.where(peak > 0, peak, 1)).log())
+        else:
+            compared.append(norms)
+    values = torch.stack(compared)
+    sd, mean = torch.std_mean(values, -1, correction=0, keepdim=True)
+    if Convention.RELEASED in variants and n > 1:
+        sd[variants.index(Convention.RELEASED)].mul_((n / (n - 1)) ** 0.5)
+    return values, values - torch.add(mean, sd, alpha=gamma)
