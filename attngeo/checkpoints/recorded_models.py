@@ -17,6 +17,7 @@ from attngeo.bilinear.summary import is_dead
 FILE = Path(__file__).with_name("recorded_models.csv")
 FEWEST = 5  # models that make a comparison
 ALIKE = 4  # sizes differ by at most this factor; the size of a model is its number of layers times its squared width
+NAMES_OF_VISION = ("vit", "vision", "image", "swin", "deit", "dino", "timm")  # parts of model types for images
 
 
 class Recorded(NamedTuple):
@@ -60,15 +61,22 @@ def comparisons(model_type: str, rows: Sequence[dict]) -> list[str]:
     return lines
 
 
+def modality_of(model_type: str) -> str:
+    """What the models of a type read: as recorded, or images if the name of the type says so, or else text."""
+    recorded = Counter(other.modality for other in recorded_models() if other.model_type == model_type)
+    if recorded:
+        return recorded.most_common(1)[0][0]
+    return "vision" if any(word in model_type for word in NAMES_OF_VISION) else "text"
+
+
 def comparison(part: str, positions: str, model_type: str, n_layers: int, d_model: int) -> str:
     """A sentence about the median symmetry of recorded models of the same kind.
 
-    They are encoders or decoders like this one, of the modality of its model_type (language, if that is not recorded),
-    with the same type of positional encoding, if it is known, and with a size within the factor `ALIKE`. If there are
-    fewer than `FEWEST`, first the size and then also the type of positional encoding may be any.
+    They are encoders or decoders like this one, of the modality of its model_type (`modality_of`), with the same type
+    of positional encoding, if it is known, and with a size within the factor `ALIKE`. If there are fewer than `FEWEST`,
+    first the size and then also the type of positional encoding may be any.
     """
-    modalities = Counter(other.modality for other in recorded_models() if other.model_type == model_type)
-    modality = modalities.most_common(1)[0][0] if modalities else "text"
+    modality = modality_of(model_type)
     kind = [other for other in recorded_models() if (other.part, other.modality) == (part, modality)]
     with_positions = [other for other in kind if positions in ("", other.positions)]
     size = n_layers * d_model**2

@@ -52,5 +52,6 @@ def test_models_of_images_are_compared_with_models_of_images():
     assert "12 vision encoders with learned position embeddings and of about" in comparison(
         "encoder", "learned", "vit", 12, 768
     )
+    assert "vision encoders with learned" in comparison("encoder", "learned", "timm", 12, 768)
     assert "language encoders with learned" in comparison("encoder", "learned", "a type of my own", 12, 768)
     assert comparison("encoder", "", "bert", 12, 768).partition(" encoders ")[2].startswith("of about this size is")
