@@ -9,8 +9,9 @@
 # %% [markdown]
 # # Details: The bilinear form
 #
-# This page contains the definitions, slips and further checks behind [the page on symmetric query-key matrices](bilinear_form.py),
-# and a theorem about what rotary positions change. No conclusion of the paper depends on the slips that are listed here.
+# This page contains the definitions and further checks for [the page on symmetric query-key matrices](bilinear_form.py), and a
+# theorem on how rotary position embeddings affect symmetry. We also list slips in the paper. None of the conclusions of the
+# paper depends on these slips.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding, a multiple of n_heads; in [8, 512]
@@ -47,25 +48,25 @@ glue("gap", float((by_head - by_mean).abs().max()), ".2f")
 # ````{prf:definition} Def. S1.1 of the paper: Transformer
 # :label: def-s1-1
 #
-# Let $U \in \{0, 1\}^{N \times V}$ hold one token a row, one-hot. A Transformer with $L$ layers maps
+# Let each row of $U \in \{0, 1\}^{N \times V}$ be the one-hot vector of one token. A Transformer with $L$ layers maps
 #
 # $$
 # X_0 = U W_e + W_p, \qquad \hat X_l = X_{l-1} + a_l(X_{l-1}), \qquad X_l = \hat X_l + m_l(\hat X_l),
 # $$ (eq-s1-1)
 #
-# for $l = 1, \dots, L$, to the distributions $\sigma(X_L W_u)$ over the vocabulary, where $\sigma$ is the softmax of
-# each row, $m_l$ a feedforward layer applied to each row, and $a_l$ attention with matrices
-# $\Wq, \Wk, W_v \in \R^{d \times d}$,
+# for $l = 1, \dots, L$, to the distributions $\sigma(X_L W_u)$ over the vocabulary. Here $\sigma$ is the softmax of each row,
+# $m_l$ is a feedforward layer that is applied to each row, and $a_l$ is attention with the matrices $\Wq, \Wk, W_v \in \R^{d
+# \times d}$,
 #
 # $$
 # a(X) = A(X)\, X W_v, \qquad A(X) = \sigma\bigl(d^{-1/2}\, X \Wq (X \Wk)\T\bigr) .
 # $$ (eq-s1-3)
 #
-# Biases and layer normalisation are left out.
+# We omit biases and layer normalisation.
 # ````
 #
-# The paper gives the matrix of positional embeddings the shape $V \times d$, with $V$ the size of the vocabulary. This matrix is
-# added to a matrix with one row per position, so it needs one row per position, too.
+# In the paper, the matrix of position embeddings has the shape $V \times d$, where $V$ is the size of the vocabulary. However,
+# this matrix is added to a matrix with one row per position, so it must have one row per position, too.
 
 
 # %%
@@ -81,7 +82,7 @@ def rows_of_positions(tokens: Tensor, embeddings: Tensor) -> int:
     Verdict.MISPRINT,
     printed=r'"$W_p \in \mathbb{R}^{V,d}$ represents the positional encoding" in $X_0 = U W_e + W_p$.',
     place="Definition S1.1, Eq. S1",
-    holds=r"$W_p \in \mathbb{R}^{N, d}$: one row per position.",
+    holds=r"$W_p \in \mathbb{R}^{N, d}$ has one row per position.",
     maybe_copying=True,
 )
 def shape_of_the_positions(vocabulary=50, n_tokens=12, d=8, seed=0):
@@ -91,15 +92,15 @@ def shape_of_the_positions(vocabulary=50, n_tokens=12, d=8, seed=0):
     embedded = torch.nn.functional.one_hot(tokens, len(we)).double() @ we
     chosen = relative_error(embedded, we[tokens])
     yield exact("distance of $U W_e$ from the rows of $W_e$ that the tokens choose", chosen)
-    yield exact("rows of $W_p$ less rows of $U W_e$", rows_of_positions(tokens, we) - len(embedded), 0, 0)
-    yield compare("rows of $W_p$ as printed less rows of $U W_e$", len(we) - len(embedded), "≠")
+    yield exact("rows of $W_p$ minus rows of $U W_e$", rows_of_positions(tokens, we) - len(embedded), 0, 0)
+    yield compare("rows of $W_p$ as printed, minus rows of $U W_e$", len(we) - len(embedded), "≠")
 
 
 show(shape_of_the_positions(n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
-# {numref}`fig-forward-pass` shows what one such layer does with a sentence of six words. Choose a token and move the first slider
-# to follow the token from its embedding to its prediction. Then switch the mask, and see which of the later steps change.
+# {numref}`fig-forward-pass` shows what one such layer computes for a sentence of six words. Choose a token and move the first
+# slider to follow this token from its embedding to the prediction. Then change the mask and watch which of the steps change.
 
 # %% tags=["remove-input"]
 forward_pass(seed)
@@ -109,8 +110,9 @@ forward_pass(seed)
 # ````{prf:definition} Def. S1.2 of the paper: bilinear form
 # :label: def-s1-2
 #
-# A map $M : \R^d \times \R^d \to \R$ is a *bilinear form* if it is linear in each argument. Its matrix in a basis
-# $e_1, \dots, e_d$ has the entries $M(e_i, e_j)$, and in coordinates $M(x, y) = x\T M y$.
+# A map $M : \R^d \times \R^d \to \R$ is a *bilinear form* if it is linear in each argument. In a basis $e_1, \dots, e_d$, the
+# form is described by the matrix with the entries $M(e_i, e_j)$. If this matrix is also called $M$, then $M(x, y) = x\T M y$ in
+# coordinates.
 # ````
 
 
@@ -136,7 +138,7 @@ def form_is_linear_in_each_argument(d=16, seed=0):
 show(form_is_linear_in_each_argument(d=d, seed=seed))
 
 # %% [markdown]
-# The raw score $\hat\alpha_{ij} = x_i\T \Wqk x_j$ of {eq}`eq-1` is such a form of the two embeddings. Its matrix is $\Wqk$.
+# The raw score $\hat\alpha_{ij} = x_i\T \Wqk x_j$ in {eq}`eq-1` is a bilinear form of the two embeddings, and $\Wqk$ is the matrix of this form.
 
 
 # %%
@@ -164,12 +166,11 @@ show(scores_are_a_bilinear_form(d=d, n_tokens=n_tokens, seed=seed), unfolded=Tru
 # ````{prf:proposition} Prop. 2.1 of the paper: attention weights keep the order of the raw scores
 # :label: prop-2-1
 #
-# Let $\hat\alpha_{ij} = x_i\T \Wqk x_j$ for embeddings $x_1, \dots, x_N \in \R^d$, and
-# $\alpha_{ij} = \exp(\hat\alpha_{ij} / \tau) / Z_i$ with $Z_i = \sum_k \exp(\hat\alpha_{ik} / \tau)$ and some $\tau > 0$. Then
-# for every row $i$
+# Let $\hat\alpha_{ij} = x_i\T \Wqk x_j$ for embeddings $x_1, \dots, x_N \in \R^d$, and $\alpha_{ij} = \exp(\hat\alpha_{ij} /
+# \tau) / Z_i$ where $Z_i = \sum_k \exp(\hat\alpha_{ik} / \tau)$ and $\tau > 0$. Then, for every row $i$,
 #
 # 1. the weights are convex coefficients: $\alpha_{ij} > 0$ and $\sum_j \alpha_{ij} = 1$;
-# 2. they are ordered as the raw scores are:
+# 2. the weights have the same order as the raw scores:
 #    $\alpha_{ij} < \alpha_{ij'} \Leftrightarrow \hat\alpha_{ij} < \hat\alpha_{ij'}$;
 # 3. attention adds to each embedding a convex combination of all embeddings, mapped by $W_v$,
 #
@@ -181,9 +182,9 @@ show(scores_are_a_bilinear_form(d=d, n_tokens=n_tokens, seed=seed), unfolded=Tru
 # ````{dropdown} Proof
 # ```{prf:proof}
 # The map $t \mapsto \exp(t / \tau) / Z_i$ is positive and strictly increasing, and $\alpha_{ij}$ is its value at
-# $\hat\alpha_{ij}$. This gives 2 and the first half of 1; the second half is the definition of $Z_i$. Row $i$ of
+# $\hat\alpha_{ij}$. This proves 2 and the first half of 1. The second half of 1 follows from the definition of $Z_i$. Row $i$ of
 # $\hat X = X + A X W_v$ is $x_i\T + \sum_j \alpha_{ij} (x_j\T W_v)$, and by 1 the vector $\sum_j \alpha_{ij} x_j$ lies in the
-# convex hull of the $x_j$. Nothing in this depends on $\tau$, so every scale of the scores will do.
+# convex hull of the $x_j$. The proof is the same for every $\tau$, so the scale of the scores does not matter.
 # ```
 # ````
 
@@ -194,7 +195,7 @@ show(scores_are_a_bilinear_form(d=d, n_tokens=n_tokens, seed=seed), unfolded=Tru
     "",
     "attention weights keep the order of the raw scores",
     Verdict.HOLDS,
-    remark="Within one row i. Rows have different denominators, so weights of different rows are not comparable.",
+    remark="The statement is true within each row. Different rows have different denominators, so their weights are not comparable.",
 )
 def order_of_scores_is_kept(d=32, n_tokens=24, n_heads=4, seed=0):
     layer = random_layer(d, n_tokens, n_heads, seed)
@@ -202,11 +203,16 @@ def order_of_scores_is_kept(d=32, n_tokens=24, n_heads=4, seed=0):
     weights, small = torch.softmax(raw, -1), torch.softmax(raw / 100, -1)
     # a point is in the convex hull if no direction shows it further out than every token
     reach = ((weights @ x) @ directions).amax((0, 1)) - (x @ directions).amax(0)
-    yield exact("triples $(i, j, j')$ out of order, all heads", order_violations(weights, raw), 0, 0)
-    yield exact("triples out of order, scores divided by 100", order_violations(small, raw), 0, 0)
+    yield exact(
+        "number of triples $(i, j, j')$ whose weights and scores differ in order, all heads",
+        order_violations(weights, raw),
+        0,
+        0,
+    )
+    yield exact("number of such triples if the scores are divided by 100", order_violations(small, raw), 0, 0)
     yield exact("largest distance of a row sum from 1", (weights.sum(-1) - 1).abs().max())
     yield compare("smallest weight", weights.min(), ">")
-    yield compare("how far any mean lies outside the tokens, of 256 directions", reach.max(), "<")
+    yield compare("largest distance by which a mean lies beyond all tokens, in 256 directions", reach.max(), "<")
 
 
 show(order_of_scores_is_kept(**several))
@@ -217,8 +223,8 @@ show(order_of_scores_is_kept(**several))
 # ## The order of scores, row by row
 #
 # According to {prf:ref}`prop-2-1`, the weights of a row increase with its raw scores. In a decoder, row $i$ attends only to
-# positions $j \le i$. Later positions receive the weight 0, whatever their raw scores are. The equivalence in the proposition
-# therefore holds only for the positions that a row may attend to.
+# positions $j \le i$. Later positions receive the weight 0, regardless of their raw scores. The equivalence in the proposition
+# is therefore true only for the positions that a row may attend to.
 
 
 # %%
@@ -234,23 +240,30 @@ def attended(n: int) -> Tensor:
     Verdict.ASSUMPTION,
     printed=r""""$\alpha_{ij} < \alpha_{ij'} \Leftrightarrow \hat\alpha_{ij} < \hat\alpha_{ij'} \quad \forall i, j, j'$".""",
     place="Proposition 2.1, Eq. 5",
-    holds="For all $i$ and all $j, j'$ that $i$ may attend to; with a causal mask, $j, j' \\le i$.",
-    remark="The proposition describes attention without a mask, which is that of encoders.",
+    holds="The equivalence is true for all $i$ and all $j, j'$ that $i$ may attend to. With a causal mask, these are $j, j' \\le i$.",
+    remark="The proposition describes attention without a mask, as in encoders.",
     missing=("causal mask", "attend to"),
 )
 def order_with_a_causal_mask(d=32, n_tokens=24, n_heads=4, seed=0):
     raw = random_layer(d, n_tokens, n_heads, seed).raw()
     weights = torch.softmax(raw.masked_fill(torch.ones(raw.shape[1:]).triu(1).bool(), float("-inf")), -1)
     within = order_violations(weights, raw, attended(n_tokens).expand_as(raw))
-    yield exact("triples out of order among tokens that may be attended to", within, 0, 0)
-    yield compare("triples out of order among all tokens", order_violations(weights, raw), ">", paper="= 0")
+    yield exact(
+        "number of triples whose weights and scores differ in order, among tokens that may be attended to", within, 0, 0
+    )
+    yield compare(
+        "number of triples whose weights and scores differ in order, among all tokens",
+        order_violations(weights, raw),
+        ">",
+        paper="= 0",
+    )
 
 
 show(order_with_a_causal_mask(**several))
 
 # %% [markdown]
-# In the sum of the proposition, each token adds the row $x_j\T W_v$. The paper prints $x_j W_v$, which multiplies a column by a
-# square matrix from the wrong side.
+# In the sum in the proposition, each token adds the row $x_j\T W_v$. The paper writes $x_j W_v$, in which a column is
+# multiplied by a square matrix from the wrong side.
 
 
 # %%
@@ -267,8 +280,8 @@ def summand(x: Tensor, wv: Tensor) -> Tensor:
     printed=r'"$\hat x_i^\top = x_i^\top + \sum_{j=1}^N \alpha_{ij} x_j W_v$", with $x_j$ a column.',
     place="Section 2.1, Eq. 3, and Section S1.2, Eq. S16",
     holds=r"$\hat x_i^\top = x_i^\top + \sum_j \alpha_{ij} x_j^\top W_v$.",
-    remark="""The product as printed does not exist; the one order in which a column fits, $W_v x_j$, is another vector. The
-    statement also counts $x_0$ to $x_N$ as $N$ tokens.""",
+    remark="""The printed product is not defined, because $x_j$ is a column. The product $W_v x_j$ is defined, but it is a different vector.
+    Moreover, the tokens $x_0$ to $x_N$ are counted as $N$ tokens.""",
 )
 def values_enter_as_rows(d=32, n_tokens=12, seed=0):
     layer = random_layer(d, n_tokens, 1, seed)
@@ -284,9 +297,9 @@ def values_enter_as_rows(d=32, n_tokens=12, seed=0):
 show(values_enter_as_rows(**one_head))
 
 # %% [markdown]
-# The proof in the paper adds that the softmax suppresses negative and near-zero scores. However, the softmax cannot tell whether a
-# score is negative, because adding one number to all scores of a row changes no weight. It suppresses the scores that lie far
-# below the largest score of their row.
+# The proof in the paper adds that the softmax suppresses negative and near-zero scores. However, whether a score is negative
+# has no effect on the softmax, because no weight changes if the same number is added to all scores of a row. The softmax
+# suppresses the scores that are much lower than the largest score of their row.
 
 
 # %%
@@ -298,9 +311,9 @@ show(values_enter_as_rows(**one_head))
     printed=r"""The coefficients "preserve the order of the coefficients $\{\hat\alpha_{ij}\}$ while exponentially suppressing
     negative and near-zero values".""",
     place="Section S1.2, before Eq. S15",
-    holds=r"""They suppress what lies far below the largest score of its row, $\alpha_{ij} = e^{\hat\alpha_{ij} -
-    \hat\alpha_{ij'}} \alpha_{ij'}$. These are the negative and near-zero scores where the largest score of the row is
-    well above 0.""",
+    holds=r"""The softmax suppresses scores that are much lower than the largest score of their row, because $\alpha_{ij} =
+    e^{\hat\alpha_{ij} - \hat\alpha_{ij'}} \alpha_{ij'}$. If the largest score of a row is well above 0, the suppressed scores are the
+    negative and near-zero scores.""",
     missing=("largest score",),
 )
 def suppressed_scores(d=32, n_tokens=12, n_heads=4, seed=0):
@@ -311,9 +324,9 @@ def suppressed_scores(d=32, n_tokens=12, n_heads=4, seed=0):
     largest = n_tokens * shifted.amax(-1).min()
     ratio = r"largest distance of $\log(\alpha_{ij} / \alpha_{ij'})$ from $\hat\alpha_{ij} - \hat\alpha_{ij'}$"
     yield exact(ratio, ratios.abs().max())
-    change = "largest change of a weight by a shift that makes all scores of the row negative"
+    change = "largest change of a weight if all scores of the row are shifted below 0"
     yield exact(change, (shifted - torch.softmax(raw, -1)).abs().max())
-    words = "smallest over the rows of their largest weight, times N, all scores negative"
+    words = "smallest of the largest weights of the rows, times N, if all scores are negative"
     yield compare(words, largest, ">", 1, paper="< 1")
 
 
@@ -325,25 +338,25 @@ show(suppressed_scores(**several))
 # ````{prf:remark} Remark S1.4 of the paper: a decomposition that is no projection
 # :label: rem-s1-4
 #
-# With raw scores in place of weights the sum of {eq}`eq-2-1` is $\sum_j \hat\alpha_{ij} x_j = \sum_j P_j(x_i)$, where
+# If raw scores replace the weights, the sum in {eq}`eq-2-1` becomes $\sum_j \hat\alpha_{ij} x_j = \sum_j P_j(x_i)$, where
 #
 # $$
 # P_j(x) = (x\T \Wqk x_j)\, x_j = x_j\, (\Wqk x_j)\T x .
 # $$ (eq-s1-4)
 #
-# $P_j$ is linear, of rank 1, with image spanned by $x_j$, and $P_j P_j = (x_j\T \Wqk x_j)\, P_j$. So it is
-# *idempotent*, a projection, only where $x_j\T \Wqk x_j = 1$.
+# The map $P_j$ is linear and has rank 1. Its image is spanned by $x_j$, and $P_j P_j = (x_j\T \Wqk x_j)\, P_j$. The map is
+# therefore *idempotent*, that is, a projection, only if $x_j\T \Wqk x_j = 1$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# $P_j$ has the matrix $x_j (\Wqk x_j)\T$. Its square is $x_j\, \bigl[(\Wqk x_j)\T x_j\bigr]\, (\Wqk x_j)\T$, and the
-# bracket is the number $x_j\T \Wqk\T x_j = x_j\T \Wqk x_j$.
+# The matrix of $P_j$ is $x_j (\Wqk x_j)\T$. The square of this matrix is $x_j\, \bigl[(\Wqk x_j)\T x_j\bigr]\, (\Wqk x_j)\T$,
+# and the term in brackets is the number $x_j\T \Wqk\T x_j = x_j\T \Wqk x_j$.
 # ```
 # ````
 #
-# The paper draws the right conclusion under the wrong name. An operator with $P \circ P \ne P$ is not *idempotent*. An operator is
-# *nilpotent* if some power of it vanishes, which is the case here if $x_j\T \Wqk x_j = 0$.
+# The conclusion in the paper is correct, but the name of the property is not. An operator with $P \circ P \ne P$ is not
+# *idempotent*. An operator is *nilpotent* if one of its powers is 0, which is the case here if $x_j\T \Wqk x_j = 0$.
 
 
 # %%
@@ -360,13 +373,13 @@ def coefficients(raw: Tensor) -> Tensor:
 @claim(
     "S1.4",
     "(operators)",
-    "the terms of the sum are no projections",
+    "the terms of the sum are not projections",
     Verdict.MISPRINT,
     printed=r"""The $P_j$ "are not formal projection operators since they are not nilpotent" ($P_j \circ P_j \ne P_j$).""",
     place="Remark S1.4",
-    holds=r"""They are not *idempotent*: $P_j \circ P_j = (x_j^\top W_{qk} x_j)\, P_j$, an oblique projection up to this
-    factor.""",
-    remark="The formula in the remark is right; the word means $P^k = 0$ for some $k$.",
+    holds=r"""The $P_j$ are not *idempotent*, because $P_j \circ P_j = (x_j^\top W_{qk} x_j)\, P_j$. Up to this factor, $P_j$ is an
+    oblique projection.""",
+    remark="The formula in the remark is correct, but *nilpotent* means that $P^k = 0$ for some $k$.",
 )
 def operators_are_not_idempotent(d=16, seed=0):
     layer = random_layer(d, 12, 1, seed)
@@ -381,31 +394,32 @@ def operators_are_not_idempotent(d=16, seed=0):
 show(operators_are_not_idempotent(d=d, seed=seed))
 
 # %% [markdown]
-# Equation S17 prints $\alpha$ where the raw score $\hat\alpha$ is meant. The remark also says that $\Wqk$ may not satisfy all
-# axioms of an inner product, which are linearity, symmetry and positive definiteness. A bilinear form is linear, so only symmetry
-# and positive definiteness can fail.
+# Equation S17 contains $\alpha$ instead of the raw score $\hat\alpha$. The remark also states that $\Wqk$ may not satisfy all
+# axioms of an inner product, namely linearity, symmetry and positive definiteness. Every bilinear form is linear, so $\Wqk$ can
+# violate only symmetry and positive definiteness.
 #
 # ## Heads: rank, scale, span
 #
 # ````{prf:remark} Remark S1.5 of the paper: the forms of the heads add up
 # :label: rem-s1-5
 #
-# With $H$ heads of width $d_h = d / H$, $\Wq = [W_{q,1} | \dots | W_{q,H}]$ and $\Wk$ likewise, blocks of shape
-# $(d, d_h)$,
+# Let a layer have $H$ heads of width $d_h = d / H$. The matrices $\Wq = [W_{q,1} | \dots | W_{q,H}]$ and $\Wk$ consist of
+# blocks of shape $(d, d_h)$, one for each head. Then
 #
 # $$
 # \Wqk = \Wq \Wk\T = \sum_{h=1}^H W_{q,h} W_{k,h}\T = \sum_{h=1}^H W_{qk,h}, \qquad \operatorname{rank} W_{qk,h} \le d_h .
 # $$ (eq-s1-20)
 #
-# Where several query heads share a key head, $W_{k,h}$ is the shared one. Attention itself is
+# If several query heads share a key head, $W_{k,h}$ is the matrix of this shared head. The output of attention is
 #
 # $$
 # \hat X = X + \sum_{h=1}^H \sigma\bigl(d_h^{-1/2}\, X W_{qk,h} X\T\bigr)\, X W_{v,h} W_{o,h} .
 # $$ (eq-s1-18)
 # ````
 #
-# To see {eq}`eq-s1-20`, group the columns of both factors by head. To see {eq}`eq-s1-18`, group the rows of the output matrix. The
-# matrix of a head has at most rank $d_h$, whereas the sum over heads can have rank $d$.
+# Equation {eq}`eq-s1-20` follows if the columns of both factors are grouped by head, and {eq}`eq-s1-18` follows if the rows of
+# the output matrix are grouped by head. The matrix of a single head has at most rank $d_h$, whereas the sum over heads can have
+# rank $d$.
 
 
 # %%
@@ -428,7 +442,7 @@ def heads_add_up(d=32, n_heads=4, seed=0):
     ranks = [int(torch.linalg.matrix_rank(w)) for w in form.heads()]
     whole = relative_error(summed_heads(wq, wk), side_by_side)
     yield exact(r"distance of the sum over heads from $W_q W_k^\top$", whole)
-    yield exact("largest rank of a head less $d_h$", max(ranks) - form.d_head, 0, 0)
+    yield exact("largest rank of a head, minus $d_h$", max(ranks) - form.d_head, 0, 0)
     words = f"distance, {shared.n_kv_heads} key heads shared by {shared.n_heads} query heads"
     yield exact(words, relative_error(summed_heads(*shared.per_head()), shared.dense()))
 
@@ -437,9 +451,9 @@ show(heads_add_up(d=d, n_heads=n_heads, seed=seed))
 
 
 # %% [markdown]
-# The matrices of the heads add up, but their attention does not. Each head has its own softmax and its own values, and a sum of
-# softmaxes is not the softmax of a sum. As an example, we replace every head of a random layer by the mean of all heads, which
-# leaves their sum unchanged. The attention weights then change by up to {glue:text}`gap`.
+# The matrices of the heads can be added, but attention cannot be computed from their sum, because each head has its own softmax
+# and its own values. As an example, we replace every head of a random layer by the mean of all heads, which leaves their sum
+# unchanged. The attention weights then change by up to {glue:text}`gap`.
 
 
 # %%
@@ -448,8 +462,8 @@ show(heads_add_up(d=d, n_heads=n_heads, seed=seed))
     "Eq. S21",
     "the raw decompositions of the heads add up",
     Verdict.HOLDS,
-    remark="""Eq. S21 is an identity of raw scores, as Eq. S14 is. It says nothing of attention, in which each head has its own
-    softmax and values. So scores of heads have to be given beside those of the sum.""",
+    remark="""Like Eq. S14, Eq. S21 is an identity of raw scores. It does not describe attention, because each head has its own softmax
+    and its own values. The scores of the heads should therefore be reported together with the scores of the sum.""",
 )
 def heads_do_not_share_one_softmax(d=32, n_tokens=12, n_heads=4, seed=0):
     x, form, wv, wo, _ = random_layer(d, n_tokens, n_heads, seed)
@@ -464,19 +478,22 @@ def heads_do_not_share_one_softmax(d=32, n_tokens=12, n_heads=4, seed=0):
     yield exact(own, relative_error(own_softmax, attention), paper="")
     yield compare(one, relative_error(one_softmax, attention), "≠", 0, 0.1, paper="")
     change = relative_error(averaged, attention)
-    yield compare("change of the output by heads of the same sum", change, "≠", 0, 0.1, paper="")
+    yield compare(
+        "change of the output if every head is replaced by the mean of the heads", change, "≠", 0, 0.1, paper=""
+    )
 
 
 show(heads_do_not_share_one_softmax(**several))
 
 # %% [markdown]
-# Equation S18 of the paper divides the scores of a head by $\sqrt d$. Transformers as they are built divide by $\sqrt{d_h}$
-# {cite}`vaswani2017`, and for a single head the two agree. This factor changes neither the order of scores nor the two scores of
-# the paper, but it enters the gradients.
+# In Equation S18 of the paper, the scores of a head are divided by $\sqrt d$. In practice, Transformers divide the scores by
+# $\sqrt{d_h}$ {cite}`vaswani2017`, which is the same for a single head. This factor changes neither the order of the attention
+# scores nor the symmetry score and the directionality score, but it appears in the gradients.
 #
-# Equation S21 of the paper sums the raw decompositions of the heads, as Eq. S14 does for a single head. Each of these sums lies in
-# the span of the tokens. The text says that it lies in their convex hull, for which the coefficients would have to be positive and
-# add up to 1. Attention weights have these two properties, and raw scores do not.
+# Equation S21 of the paper is the sum of the raw decompositions of the heads, which Eq. S14 states for a single head. Each of
+# these decompositions lies in the span of the tokens. According to the paper, the decompositions lie in the convex hull of the
+# tokens, which would require that the coefficients are positive and add up to 1. Attention weights have these two properties,
+# but raw scores do not.
 
 
 # %%
@@ -494,8 +511,8 @@ def outside_the_hull(points: Tensor, x: Tensor) -> int:
     "[E]ach head perform independent projections onto $\operatorname{Conv}(X)$ that are then summed together".""",
     place="Remark S1.5, before Eq. S21",
     holds=r"""The raw sums $\sum_j \hat\alpha_{ij} x_j$ of Eq. S21 lie in $\operatorname{span}(X)$, as the text before Eq. S14
-    says. Their coefficients may be negative and need not add up to 1, so they leave $\operatorname{Conv}(X)$. With
-    attention weights every head gives a point of $\operatorname{Conv}(X)$.""",
+    says. The coefficients of these sums may be negative and need not add up to 1, so the sums can lie outside $\operatorname{Conv}(X)$.
+    With attention weights instead of raw scores, the result for each head lies in $\operatorname{Conv}(X)$.""",
 )
 def raw_sums_leave_the_hull(d=32, n_tokens=8, n_heads=4, seed=0):
     layer = random_layer(d, n_tokens, n_heads, seed)
@@ -504,8 +521,10 @@ def raw_sums_leave_the_hull(d=32, n_tokens=8, n_heads=4, seed=0):
     onto_span = torch.linalg.pinv(x) @ x
     n_sums = n_heads * n_tokens
     yield exact(r"distance of the raw sums from $\operatorname{span}(X)$", relative_error(sums @ onto_span, sums))
-    yield compare(f"raw sums outside the hull, of {n_sums}", outside_the_hull(sums, x), ">", paper="= 0")
-    yield exact("sums with attention weights outside the hull", outside_the_hull(means, x), 0, 0)
+    yield compare(
+        f"number of raw sums (of {n_sums}) outside the convex hull", outside_the_hull(sums, x), ">", paper="= 0"
+    )
+    yield exact("number of sums with attention weights outside the convex hull", outside_the_hull(means, x), 0, 0)
 
 
 show(raw_sums_leave_the_hull(**several))
@@ -513,45 +532,48 @@ show(raw_sums_leave_the_hull(**several))
 # %% [markdown]
 # ## Rotary positions
 #
-# With rotary positions, queries and keys are rotated by angles that are proportional to their positions. The score of two tokens
-# then depends on the distance between them, and the following proposition says when such scores are symmetric.
+# With rotary positions, queries and keys are rotated by angles that are proportional to their positions. The score of two
+# tokens then depends on the distance between the tokens. The following proposition states the conditions under which such
+# scores are symmetric.
 #
 # ````{prf:proposition} Symmetric attention under rotary positions (ours)
 # :label: prop-rotary
 #
-# Let $q_i = R_i \Wq\T x_i$ and $k_j = R_j \Wk\T x_j$ with one head, $R_i = R_1^i$ and $R_1$ a rotation. Then
+# Let a layer have one head with $q_i = R_i \Wq\T x_i$ and $k_j = R_j \Wk\T x_j$, where $R_i = R_1^i$ and $R_1$ is a rotation. Then
 #
 # $$
 # \hat\alpha_{ij} = q_i \cdot k_j = x_i\T\, \Wq R_{j-i} \Wk\T\, x_j .
 # $$ (eq-rotary)
 #
-# 1. In sequences of $N \ge 2$ tokens $\hat\alpha_{ij} = \hat\alpha_{ji}$ for all $i, j$ and all embeddings, if and only if
+# 1. In sequences of $N \ge 2$ tokens, $\hat\alpha_{ij} = \hat\alpha_{ji}$ for all $i \ne j$ and all embeddings if and only if
 #    $\Wq R_m \Wk\T = \Wk R_m \Wq\T$ for every offset $m = 1, \dots, N - 1$.
-# 2. Neighbours ($N = 2$) decide, where $\Wq$ has full column rank and $R_1$ turns $d_h / 2$ planes by different angles in
-#    $(0, \pi/2)$. The condition holds for $m = 1$ if and only if $\Wk = \Wq \operatorname{diag}(r_1, r_1, r_2, r_2, \dots)$,
-#    a number for each plane. Then it holds for every $m$, and $\Wqk$ is symmetric.
-# 3. The converse fails. Let $\Wk = \Wq S$ with a symmetric $S$ and $\Wq$ of rank $d_h$. Then $\Wqk$ is symmetric, but
-#    the condition holds if and only if $S R_m = R_m S$ for these $m$.
+# 2. Suppose that $\Wq$ has full column rank and that $R_1$ rotates $d_h / 2$ planes by different angles in $(0, \pi/2)$. Then
+#    it suffices to consider neighbours ($N = 2$). The condition is satisfied for $m = 1$ if and only if $\Wk = \Wq
+#    \operatorname{diag}(r_1, r_1, r_2, r_2, \dots)$ with one number for each plane. In this case, it is satisfied for every
+#    $m$, and $\Wqk$ is symmetric.
+# 3. The converse is not true. Let $\Wk = \Wq S$, where $S$ is symmetric and $\Wq$ has rank $d_h$. Then $\Wqk$ is symmetric, but
+#    the condition is satisfied if and only if $S R_m = R_m S$ for all these $m$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# $R_i\T R_j = R_{j-i}$ gives {eq}`eq-rotary`. *1.* A number is its own transpose, and $R_{i-j}\T = R_{j-i}$, so
-# $\hat\alpha_{ji} = x_j\T \Wq R_{i-j} \Wk\T x_i = x_i\T \Wk R_{j-i} \Wq\T x_j$. Two bilinear forms agree for all
-# $x_i, x_j$ if and only if their matrices do; $m = j - i$ takes the values $\pm 1, \dots, \pm (N - 1)$ for $i \ne j$, and
-# transposition turns the condition for $m$ into that for $-m$.
+# $R_i\T R_j = R_{j-i}$ gives {eq}`eq-rotary`. *1.* Because a number equals its transpose and $R_{i-j}\T = R_{j-i}$,
+# $\hat\alpha_{ji} = x_j\T \Wq R_{i-j} \Wk\T x_i = x_i\T \Wk R_{j-i} \Wq\T x_j$. Two bilinear forms agree for all $x_i, x_j$ if
+# and only if their matrices are equal. For $i \ne j$, the offset $m = j - i$ takes the values $\pm 1, \dots, \pm (N - 1)$, and
+# the condition for $-m$ is the transpose of the condition for $m$.
 #
-# *2.* The condition is $\Wq R_1 \Wk\T = \Wk R_1 \Wq\T$. The columns of its right side span those of $\Wk$, as $\Wq\T$ is
-# onto and $R_1$ invertible; the columns of its left side lie in the span of those of $\Wq$. So $\Wk = \Wq B$ with some $B$,
-# and $\Wq$ cancels on both sides: $R_1 B\T = B R_1$. With $X = B R_1$ this is $X = R_1^2 X\T$. Transposed it is
-# $X\T = X R_1^{-2}$, so $X = R_1^2 X R_1^{-2}$: $X$ commutes with $R_1^2$. This turns the planes by
-# different angles in $(0, \pi)$, so $X$ keeps each plane and acts on plane $c$ as a complex number $z_c$. There
-# $X = R_1^2 X\T$ says $z_c = e^{2 i \theta_c} \bar z_c$, that is $z_c = r_c e^{i \theta_c}$ with a real $r_c$. Hence
-# $B = X R_1^{-1}$ multiplies plane $c$ by $r_c$. Conversely such a $B$ is symmetric and commutes with every $R_m$, so
-# $\Wq R_m B \Wq\T = \Wq B R_m \Wq\T$ for every $m$, 0 included.
+# *2.* The condition is $\Wq R_1 \Wk\T = \Wk R_1 \Wq\T$. The columns of the right side have the same span as the columns of
+# $\Wk$, because $\Wq\T$ is onto and $R_1$ is invertible. The columns of the left side lie in the span of the columns of $\Wq$.
+# Therefore $\Wk = \Wq B$ for some $B$, and $\Wq$ cancels on both sides, which gives $R_1 B\T = B R_1$. With $X = B R_1$, this
+# equation becomes $X = R_1^2 X\T$, and its transpose is $X\T = X R_1^{-2}$. Therefore $X = R_1^2 X R_1^{-2}$, so $X$ commutes
+# with $R_1^2$. Because $R_1^2$ rotates the planes by different angles in $(0, \pi)$, $X$ maps each plane to itself and acts on
+# plane $c$ as a complex number $z_c$. On this plane, $X = R_1^2 X\T$ means that $z_c = e^{2 i \theta_c} \bar z_c$, which is
+# true if and only if $z_c = r_c e^{i \theta_c}$ with a real $r_c$. Hence $B = X R_1^{-1}$ multiplies plane $c$ by $r_c$.
+# Conversely, such a $B$ is symmetric and commutes with every $R_m$. Therefore $\Wq R_m B \Wq\T = \Wq B R_m \Wq\T$ for every
+# $m$, including 0.
 #
-# *3.* $\Wq S \Wq\T$ is symmetric. The condition reads $\Wq R_m S \Wq\T = \Wq S R_m \Wq\T$; as $\Wq$ has full column
-# rank it can be cancelled on both sides.
+# *3.* $\Wq S \Wq\T$ is symmetric. The condition is $\Wq R_m S \Wq\T = \Wq S R_m \Wq\T$. Because $\Wq$ has full column rank, it
+# can be cancelled on both sides.
 # ```
 # ````
 
@@ -600,13 +622,14 @@ def asymmetry(a: Tensor) -> Tensor:
 @claim(
     "Eq. 1",
     "(rotary positions)",
-    "symmetric attention under rotary positions",
+    "with rotary positions, the score of two tokens depends on their distance, and a symmetric matrix is not enough for symmetric scores",
     Verdict.HOLDS,
     printed=r""""$\sigma\big(\frac{1}{\sqrt{d}} X W_{qk} X^\top\big)$", with the position added to the embedding, "$X_0(U) = U W_e
     + W_p$".""",
     place="Section 2.1, Eq. 1, and Definition S1.1, Eq. S1",
-    holds=r"""Where queries and keys are rotated by their positions, as in ModernBERT, LLaMA and Mistral, $\hat\alpha_{ij} =
-    x_i^\top W_q R_{j-i} W_k^\top x_j$. $W_{qk}$ is the case $i = j$; a symmetric $W_{qk}$ is not enough, also where $s = 1$.""",
+    holds=r"""If queries and keys are rotated by their positions, as in ModernBERT, LLaMA and Mistral, $\hat\alpha_{ij} =
+    x_i^\top W_q R_{j-i} W_k^\top x_j$. The matrix $W_{qk}$ is the special case $i = j$. Even if $W_{qk}$ is symmetric ($s = 1$), the
+    scores $\hat\alpha_{ij}$ and $\hat\alpha_{ji}$ can differ.""",
     ours=True,
 )
 def rotary_scores(d=16, d_head=6, n_tokens=8, seed=0):

@@ -9,14 +9,15 @@
 # %% [markdown]
 # # Details: Serving as context more often does not make columns dominate
 #
-# The paper {cite}`saponati2025` states that in trained decoders long norms are found among the columns of $\Wqk$ more often than among
-# its rows, because most tokens serve as context more often than they are predicted (Theorem 2.3 of the paper, in detail Theorem S1.12). [Page
-# 7](directionality.py) says what follows from this page, which has the proofs and the checks.
+# The paper {cite}`saponati2025` states that, in trained decoders, large norms occur among the columns of $\Wqk$ more often than
+# among its rows. According to the paper, the reason is that most tokens serve as context more often than they are predicted
+# (Theorem 2.3 of the paper and, in detail, Theorem S1.12 of the paper). This page contains the proofs and the checks of this argument, and
+# [page 7](directionality.py) explains what follows from them.
 #
-# **The theorem does not follow. If no token repeats and the coefficients are drawn independently from one distribution, the rows and the
-# columns of an update have the same distribution. Columns can dominate under other conditions: if the *keys*, which are the embeddings
-# of the context, lie closer to the coordinate axes than the embeddings of the predicted tokens, or because of a causal softmax, with which
-# the first keys contribute most.**
+# **The theorem does not follow. If no token repeats and the coefficients are drawn independently from one distribution, the
+# rows and the columns of an update have the same distribution. Columns can dominate under other conditions. One such condition
+# is that the *keys*, which are the embeddings of the context, lie closer to the coordinate axes than the embeddings of the
+# predicted tokens. Another condition is a softmax with a causal mask, because the first keys then contribute most.**
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding; in [16, 96]
@@ -98,64 +99,67 @@ glue("ar-d-error", directionality.std() / n_draws**0.5, ".2f")
 # %% [markdown]
 # ## Rows and columns can differ only in how uneven they are
 #
-# If *the dog met my old cat* is read from the left, *met* is predicted from *the* and *dog*. Up to a constant, a sequence changes
-# $\Wqk$ by the *update*
+# When *the dog met my old cat* is read from left to right, *met* is predicted from *the* and *dog*. Up to a constant factor, a
+# training step on this sequence changes $\Wqk$ by the *update*
 #
 # $$
 # \Delta W = \sum_i \sum_{j \in C_i} \beta_{ij}\, x_i x_j^\top .
 # $$ (eq-s1-8-update)
 #
-# Here $x_i \in \mathbb{R}^d$ is the embedding of a predicted token, a *query*, and $x_j$ is the embedding of a token in its context
-# $C_i$, a *key*. The *coefficient* $\beta_{ij}$ says how much token $j$ helps to predict token $i$. The rows of $\Delta W$ belong to the
-# coordinates of the queries, and the columns belong to the coordinates of the keys. The squared norms of the rows have the same sum as
-# the squared norms of the columns ({prf:ref}`lem-s1-12-sum`). So one side can only be more *uneven* than the other side, which means
-# that a few of its norms are large and the others are small. We define the *unevenness* of a side as the mean of the fourth powers of its
-# norms divided by the square of the mean of their squares. The unevenness is 1 if all norms are equal.
+# Here $x_i \in \mathbb{R}^d$ is the embedding of a predicted token, a *query*, and $x_j$ is the embedding of a token in its
+# context $C_i$, a *key*. The *coefficient* $\beta_{ij}$ measures how much token $j$ helps to predict token $i$. The rows of
+# $\Delta W$ belong to the coordinates of the queries, and the columns belong to the coordinates of the keys. The squared norms
+# of the rows have the same sum as the squared norms of the columns ({prf:ref}`lem-s1-12-sum`). The two sides can therefore
+# differ only in how *uneven* their norms are. A side is uneven if a few of its norms are large and its other norms are small.
+# We define the *unevenness* of a side as the mean of the fourth powers of its norms, divided by the square of the mean of their
+# squares. The unevenness is 1 if all norms are equal.
 #
-# For {numref}`fig-which-side`, we simulated updates with random embeddings that have mean zero and covariance $\Sigma$. Unless we say
-# otherwise, $\Sigma$ is diagonal, and its variances decrease like $k^{-a}$ with $a$ = {glue:text}`exponent`.
+# {numref}`fig-which-side` shows simulated updates with random embeddings, which have mean zero and covariance $\Sigma$. Unless
+# stated otherwise, $\Sigma$ is diagonal, and its variances decrease like $k^{-a}$ with $a$ = {glue:text}`exponent`.
 # {glue:md}`errors-times-keys:myst`
 
 # %% tags=["remove-input"]
 which_side(kinds)
 
 # %% [markdown]
-# :::{admonition} How sure is this
-# Our statements on this page are proven unless we say that they were observed. All updates on this page are made of random embeddings and
-# of coefficients that we specify. The gradients of trained models contain further terms ({prf:ref}`prop-2-2`). The theorem on the softmax is
-# about expected squared norms, for errors that are uncorrelated and have mean 0. The effect of positions is the subject of [the theorem
-# on positions](positions_theory.py).
+# :::{admonition} How sure is this?
+# We prove our statements on this page, except where we write that we observed something. All updates on this page consist of
+# random embeddings and of coefficients that we specify. The gradients of trained models contain further terms
+# ({prf:ref}`prop-2-2`). The theorem on the softmax is about expected squared norms, and it assumes that the errors are
+# uncorrelated and have mean 0. [The theorem on positions](positions_theory.py) deals with the effect of positions.
 # :::
 #
 # ## The theorem does not follow
 #
-# The theorem compares *tails*, which are the shares of norms above a value. The [directionality score
-# $d$](two_scores_details.py) of the paper is negative if columns dominate.
+# The theorem compares the *tails* of two distributions of norms. The tail is the probability that a norm exceeds a given value.
+# The [directionality score $d$](two_scores_details.py) of the paper is negative if columns dominate.
 #
 # ````{prf:conjecture} Thm. S1.12 (informally 2.3) of the paper, not proven: autoregressive training induces directionality
 # :label: thm-s1-12
 #
-# Let the embeddings of the vocabulary be drawn independently from one law with mean zero and a covariance other than a
-# multiple of $I$, and let $\Delta W$ come from an autoregressive objective. Then there is a $\gamma$ such that
+# Let the embeddings of the vocabulary be drawn independently from one distribution with mean zero, whose covariance is not a
+# multiple of $I$. Let $\Delta W$ be the update for an autoregressive objective. Then there is a $\gamma$ such that
 # $\Pr[\|w_{\cdot,k}\| > w] > \Pr[\|w_{m,\cdot}\| > w]$ for all $w > \gamma$.
 #
-# *What is known.* The paper's proof fails: according to its own lemma, its last step should state the opposite. Under the
-# conditions of {prf:ref}`prop-s1-12-law`, where no token occurs twice, we prove that the two probabilities are equal for $k = m$. For
-# the coefficients of a trained model, the question is open.
+# *What is known.* The proof in the paper is not correct, because its last step should state the opposite according to the lemma
+# on which it is based. Under the conditions of {prf:ref}`prop-s1-12-law`, where no token occurs twice, we prove that the two
+# probabilities are equal for $k = m$. For the coefficients of a trained model, the question is open.
 # ````
 #
-# The argument of the paper has four steps. After each step, we say in italics what is missing.
+# The argument in the paper has four steps. After each step, we state in italics what is missing.
 #
-# 1. A context token adds more to a typical column than to a typical row. *This is true if the variances of its coordinates are equal
-#    ({prf:ref}`prop-s1-8`). The theorem, however, draws all tokens from one distribution, and then no side gains more than the other
-#    ({prf:ref}`prop-s1-8-one-law`).*
-# 2. Most tokens serve as context more often than they are predicted ({prf:ref}`prop-s1-10`). *These counts affect the two sides only if
-#    tokens repeat. The counts then enter squared, and the tails of the coordinates of the embeddings decide which side they favour.
-#    Gaussian coordinates favour neither side ({prf:ref}`thm-s1-12-counts`).*
-# 3. Therefore, the norms of the rows vary more than the norms of the columns (S101). *This is true in step 1, where every column receives
-#    the same $\mathrm{Tr}(\Sigma)$ and row $m$ receives $\Sigma_{mm}$.*
-# 4. The side that varies more has the heavier tail, so the columns have the heavier tail (S102). *By step 3, the rows would have the
-#    heavier tail. And in general, the side with the larger variance need not have the heavier tail ({prf:ref}`lem-s1-11`).*
+# 1. A context token adds more to a typical column than to a typical row. *This is true if the variances of its coordinates are
+#    equal ({prf:ref}`prop-s1-8`). In the theorem, however, all tokens are drawn from one distribution, and then neither side
+#    gains more than the other ({prf:ref}`prop-s1-8-one-law`).*
+# 2. Most tokens serve as context more often than they are predicted ({prf:ref}`prop-s1-10`). *These counts affect the two sides
+#    only if tokens repeat. The effect then depends on the squares of the counts and on the tails of the coordinates of the
+#    embeddings. If the coordinates are Gaussian, the counts have no effect ({prf:ref}`thm-s1-12-counts`).*
+# 3. Therefore, the norms of the rows vary more than the norms of the columns (S101). *This is true under the assumptions of
+#    step 1, where the expected squared norm is proportional to $\mathrm{Tr}(\Sigma)$ for every column and to $\Sigma_{mm}$ for
+#    row $m$.*
+# 4. The side that varies more has the heavier tail, so the columns have the heavier tail (S102). *According to step 3, the rows
+#    would have the heavier tail. Moreover, the side with the larger variance does not always have the heavier tail
+#    ({prf:ref}`lem-s1-11`).*
 
 
 # %%
@@ -168,13 +172,13 @@ which_side(kinds)
     \mathrm{Var}(\|w_{\cdot,k}\|)$ $\forall k, m$", hence "$\Pr[\|w_{\cdot,k}\| > w] > \Pr[\|w_{m,\cdot}\| > w]$
     $\forall w > \gamma$"''',
     place="Section S1.4.4 and proof of Theorem S1.12, Eqs. S101, S102",
-    holds="""Under the assumptions of Prop. S1.8, the rows are the more uneven side, so that large norms are found among the
-    rows and the directionality is positive. By the logic of the lemma, Eq. S101 leads to the same conclusion, which contradicts
-    Eq. S102. If rows and columns are exchanged, Eq. S101 would lead to Eq. S102, but it is then not true.""",
-    remark="""This refutes the reason, and not column dominance as such. With coefficients like those of Prop. 2.2 of the paper,
-    errors times keys, the columns are the more uneven side for either objective if the errors are independent of the
-    embeddings and the coordinates are uncorrelated. The threshold of Eq. S102 also has variances instead of the standard
-    deviations of Lemma S1.11.""",
+    holds="""Under the assumptions of Prop. S1.8, the rows are the more uneven side, so that large norms occur among the rows and the
+    directionality score is positive. By the lemma, Eq. S101 leads to the same conclusion, which contradicts Eq. S102. If rows and
+    columns were exchanged in Eq. S101, it would lead to Eq. S102, but it would not be true.""",
+    remark="""This refutes the reason that the paper gives, but not column dominance as such. If the coefficients are errors times keys,
+    as in Prop. 2.2 of the paper, the columns are the more uneven side for either objective, provided that the errors are independent of
+    the embeddings and the coordinates are uncorrelated. Moreover, the threshold of Eq. S102 contains variances instead of the standard
+    deviations in Lemma S1.11.""",
 )
 def variance_of_norms(d=48, n_tokens=8, exponent=1.0, n_draws=40, seed=0):
     updates = context_tokens(d, n_tokens, exponent, n_draws, seed, n_contexts=150)
@@ -189,53 +193,54 @@ def variance_of_norms(d=48, n_tokens=8, exponent=1.0, n_draws=40, seed=0):
 show(variance_of_norms(n_tokens=n_tokens, **profile))
 
 # %% [markdown]
-# In a sequence, tokens have both roles. Then row $k$ and column $k$ have the same expected squared norm, whatever the order and the
-# frequency of the tokens ({prf:ref}`prop-s1-12-expectation`). Under one more condition, they have the same distribution.
+# In a sequence, tokens have both roles. Row $k$ and column $k$ of the update then have the same expected squared norm for any
+# order and any frequency of the tokens ({prf:ref}`prop-s1-12-expectation`). Under one additional condition, row $k$ and column
+# $k$ even have the same distribution of norms.
 #
 # ````{prf:proposition} the autoregressive update has the law of its transpose if no order is preferred
 # :label: prop-s1-12-law
 #
-# Let the embeddings $(x_1, \dots, x_N)$ of a sequence and $(x_N, \dots, x_1)$ be equal in law. This is so if they are
-# independent with one law, which the assumptions of {prf:ref}`thm-s1-12` give when *no token of the sequence occurs
-# twice*. Let the coefficients be either
-# (a) independent of the embeddings, with $(\beta_{ij})$ and $(\beta_{N+1-j,\,N+1-i})$ equal in law, for instance
-# independent and identically distributed, or (b) $\beta_{ij} = x_i^\top B x_j$ with $B$ independent of the embeddings
-# and $B$ and $B^\top$ equal in law. Then $\Delta W = \sum_{j<i} \beta_{ij} x_i x_j^\top$ and $\Delta W^\top$ are equal in
-# law. Hence
+# Let the embeddings $(x_1, \dots, x_N)$ of a sequence and $(x_N, \dots, x_1)$ be equal in law. This condition is satisfied if
+# the embeddings are independent and identically distributed, which follows from the assumptions of {prf:ref}`thm-s1-12` if *no
+# token of the sequence occurs twice*. Suppose that one of the following conditions is satisfied: (a) the coefficients are
+# independent of the embeddings, and $(\beta_{ij})$ and $(\beta_{N+1-j,\,N+1-i})$ are equal in law (for example, the
+# coefficients are independent and identically distributed), or (b) $\beta_{ij} = x_i^\top B x_j$, where $B$ is independent of
+# the embeddings, and $B$ and $B^\top$ are equal in law. Then $\Delta W = \sum_{j<i} \beta_{ij} x_i x_j^\top$ and $\Delta
+# W^\top$ are equal in law. Therefore
 #
 # $$
 # \Pr[\|w_{\cdot,k}\| > w] = \Pr[\|w_{k,\cdot}\| > w] \quad \text{for all } k \text{ and all } w .
 # $$ (eq-s1-12-law)
 #
-# The same holds for a sum over sequences that are independent of each other, embeddings included, with one $B$ for all,
-# and for $W_0 + \eta \Delta W$ if $W_0$ is independent of $\Delta W$
-# and equal in law to its transpose, such as a matrix of independent entries.
+# The same is true for a sum over independent sequences with independent embeddings and the same $B$. It is also true for $W_0 +
+# \eta \Delta W$ if $W_0$ is independent of $\Delta W$ and equal in law to its transpose, for example if the entries of $W_0$
+# are independent and identically distributed.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Let $\pi(i) = N + 1 - i$. Reversing the sequence of embeddings does not change its law. In case (a)
+# Let $\pi(i) = N + 1 - i$. If the sequence of embeddings is reversed, its law does not change. In case (a),
 #
 # $$
 # \Delta W^\top = \sum_{j<i} \beta_{ij}\, x_j x_i^\top \;\sim\; \sum_{j<i} \beta_{ij}\, x_{\pi(j)} x_{\pi(i)}^\top
 # = \sum_{j'<i'} \beta_{\pi(j')\,\pi(i')}\, x_{i'} x_{j'}^\top , \qquad i' = \pi(j),\; j' = \pi(i),
 # $$
 #
-# because $j < i$ is $i' > j'$. The coefficients on the right have the law of $\beta_{i'j'}$ by assumption and are
-# independent of the embeddings, so that the right-hand side has the law of $\Delta W$.
+# because $j < i$ is equivalent to $i' > j'$. By assumption, the coefficients on the right have the law of $\beta_{i'j'}$ and
+# are independent of the embeddings. The right-hand side therefore has the law of $\Delta W$.
 #
 # In case (b), for given $B$, the same reversal leads to
 # $\sum_{j'<i'} (x_{j'}^\top B x_{i'})\, x_{i'} x_{j'}^\top = \sum_{j'<i'} (x_{i'}^\top B^\top x_{j'})\, x_{i'} x_{j'}^\top$,
-# the update with $B^\top$ in place of $B$, for one sequence or for several that are independent given $B$.
+# which is the update with $B^\top$ instead of $B$. This is true for a single sequence and for several sequences that are independent given $B$.
 #
-# Column $k$ of $\Delta W$ is row $k$ of $\Delta W^\top$, which gives {eq}`eq-s1-12-law`. Adding independent matrices, each
-# equal in law to its transpose, keeps the property.
+# Column $k$ of $\Delta W$ is row $k$ of $\Delta W^\top$, which gives {eq}`eq-s1-12-law`. A sum of independent matrices that are
+# equal in law to their transposes is also equal in law to its transpose.
 # ```
 # ````
 #
-# So if no token occurs twice, the inequality of the theorem is an equality, for a column and a row that are picked at random. In the
-# simulation of {numref}`fig-which-side` under the assumptions of the theorem, the mean directionality is {glue:text}`ar-d` ±
-# {glue:text}`ar-d-error`.
+# If no token occurs twice, the inequality in the theorem is therefore an equality for a randomly chosen column and a randomly
+# chosen row. In the simulation under the assumptions of the theorem ({numref}`fig-which-side`), the mean directionality score
+# is {glue:text}`ar-d` ± {glue:text}`ar-d-error`.
 
 
 # %% tags=["remove-cell"]
@@ -258,10 +263,10 @@ def autoregressive(kind: Coefficients, d: int, exponent: float, n_draws: int, se
     printed=r""""[T]here exists a value $\gamma \in \mathbb{R}$ such that, $\Pr[\|w_{\cdot,k}\| > w] >
     \Pr[\|w_{m,\cdot}\| > w]$ $\forall w > \gamma$".""",
     place="Theorem S1.12, Eq. S94",
-    holds=r"""Suppose that no token occurs twice, in one sequence or in two, and that the coefficients are independent and identically
-    distributed, or $x_i^\top B x_j$ with $B$ and $B^\top$ equal in law. Then $\Delta W$ and $\Delta W^\top$ have the same
+    holds=r"""Suppose that no token occurs twice, neither in one sequence nor in two sequences. Suppose also that the coefficients are
+    independent and identically distributed, or that they are $x_i^\top B x_j$ with $B$ and $B^\top$ equal in law. Then $\Delta W$ and $\Delta W^\top$ have the same
     distribution, and the two probabilities are equal for $k = m$ and every $w$.""",
-    remark="Whether columns dominate in trained decoders can only be measured. The derivation does not establish it.",
+    remark="The derivation does not show that columns dominate in trained decoders. This question can only be answered by measurements.",
 )
 def autoregressive_directionality(d=32, exponent=1.0, n_draws=300, seed=0):
     for kind in (Coefficients.INDEPENDENT, Coefficients.BILINEAR):  # (a) and (b)
@@ -283,9 +288,9 @@ show(autoregressive_directionality(**profile), unfolded=True)
     Verdict.CHANGES,
     printed='"There are, on average, more columns with high norms than rows with high norms".',
     place="Theorem 2.3, Eq. 13",
-    holds="""See Theorem S1.12: tokens that occur once give rows and columns the same distribution, and repeated tokens can
-    favour either side. The two sides can differ for other reasons: the embeddings of queries and keys
-    differ, or the coefficients depend on them.""",
+    holds="""If every token occurs once, rows and columns have the same distribution (see Theorem S1.12). If tokens repeat, either side
+    can have more large norms. The two sides can also differ for other reasons, for example because the embeddings of queries and keys
+    differ, or because the coefficients depend on the embeddings.""",
 )
 def directionality_during_training(d=32, exponent=1.0, n_draws=300, seed=1):
     updates = autoregressive(Coefficients.INDEPENDENT, d, exponent, n_draws, seed, start=0.5)
@@ -298,25 +303,25 @@ def directionality_during_training(d=32, exponent=1.0, n_draws=300, seed=1):
 show(directionality_during_training(**profile | {"seed": seed + 1}))
 
 # %% [markdown]
-# Coefficients as in (b) do occur: attention without a softmax and with tied embeddings has such coefficients at $W_{qk} = 0$, to leading
-# order for small embeddings ({prf:ref}`prop-s1-14-linear`).
+# There are models with coefficients as in (b). One example is attention without a softmax and with tied embeddings. At
+# $W_{qk} = 0$, its coefficients have this form to leading order for small embeddings ({prf:ref}`prop-s1-14-linear`).
 #
 # ## Keys along the coordinate axes make columns dominate
 #
-# The norms of the rows reflect the queries, and the norms of the columns reflect the keys. The simplest case has some queries $q_i$ and
-# some keys $k_j$, and every pair has an independent Gaussian coefficient. Their second moments are $S_Q = \sum_i q_i q_i^\top$ and
-# $S_K = \sum_j k_j k_j^\top$.
+# The norms of the rows reflect the queries, and the norms of the columns reflect the keys. In the simplest case, the
+# coefficients of all pairs of a query $q_i$ and a key $k_j$ are independent and Gaussian. The second moments of the queries and
+# keys are $S_Q = \sum_i q_i q_i^\top$ and $S_K = \sum_j k_j k_j^\top$.
 #
 # ````{prf:proposition} a condition for column dominance
 # :label: prop-s1-12-condition
 #
-# Let $\Delta W = \sum_{ij} \beta_{ij} q_i k_j^\top$ with independent standard normal $\beta_{ij}$ and given $q_i$, $k_j$. With
+# Let $\Delta W = \sum_{ij} \beta_{ij} q_i k_j^\top$ with independent standard normal $\beta_{ij}$ and fixed $q_i$ and $k_j$. Let
 #
 # $$
 # D(S) = \frac{(d+2) \sum_k S_{kk}^2}{\mathrm{Tr}(S)^2 + 2\,\mathrm{Tr}(S^2)}
 # $$ (eq-s1-12-alignment)
 #
-# the columns are more uneven than the rows exactly if $D(S_K) > D(S_Q)$:
+# Then the columns are more uneven than the rows if and only if $D(S_K) > D(S_Q)$, because
 #
 # $$
 # \frac{\mathbb{E}\sum_k \|w_{\cdot,k}\|^4}{\mathbb{E}\sum_m \|w_{m,\cdot}\|^4} = \frac{D(S_K)}{D(S_Q)} .
@@ -325,21 +330,23 @@ show(directionality_during_training(**profile | {"seed": seed + 1}))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Row $m$ is $\sum_{ij} \beta_{ij} [q_i]_m k_j^\top$: Gaussian with mean zero and covariance
-# $\sum_{ij} [q_i]_m^2\, k_j k_j^\top = (S_Q)_{mm} S_K$. A Gaussian vector $g$ of covariance $C$ has
+# Row $m$ is $\sum_{ij} \beta_{ij} [q_i]_m k_j^\top$, which is Gaussian with mean zero and covariance
+# $\sum_{ij} [q_i]_m^2\, k_j k_j^\top = (S_Q)_{mm} S_K$. For a Gaussian vector $g$ with mean zero and covariance $C$,
 # $\mathbb{E}\|g\|^4 = \mathrm{Tr}(C)^2 + 2\,\mathrm{Tr}(C^2)$. Hence
 #
 # $$
 # \mathbb{E} \sum_m \|w_{m,\cdot}\|^4 = \sum_m (S_Q)_{mm}^2 \, \bigl( \mathrm{Tr}(S_K)^2 + 2\,\mathrm{Tr}(S_K^2) \bigr) ,
 # $$
 #
-# and the same with $Q$ and $K$ exchanged for the columns. Dividing gives {eq}`eq-s1-12-fourth`. By
-# {prf:ref}`lem-s1-12-sum` the sums of *squares* are equal in every draw, so the fourth powers compare the unevenness.
+# and the formula for the columns is the same with $Q$ and $K$ exchanged. The quotient of the two formulas is
+# {eq}`eq-s1-12-fourth`. By {prf:ref}`lem-s1-12-sum`, the sums of the *squares* are equal in every draw, so the side with the
+# larger fourth powers is the more uneven side.
 # ```
 # ````
 #
-# $D$ measures how closely a second moment is aligned with the coordinate axes. $D$ is 1 for $S = I$, and in a random basis it is 1 on
-# average for every spectrum ([proof](#alignment-in-a-random-basis)). So unequal variances alone are not enough.
+# The number $D$ measures how closely a second moment is aligned with the coordinate axes. For $S = I$, $D$ is 1. In a random
+# basis, the mean of $D$ is 1 for every spectrum ([proof](#alignment-in-a-random-basis)). Unequal variances alone are therefore
+# not enough for column dominance.
 
 
 # %% tags=["remove-cell"]
@@ -368,7 +375,7 @@ def directionality_condition(d=48, exponent=0.5, n_draws=120, seed=0):
     fourth = [z.mean(squared.square().sum(-1)) for squared in squared_norms(q.T @ z.values @ k)]
     for side, measured, expected in zip(("row", "column"), fourth, fourth_moments(q.T @ q, k.T @ k), strict=True):
         yield exact(f"sum of fourth powers of the {side} norms, two queries and two keys", measured, expected)
-    words = "their ratio, columns to rows, against $D(S_K) / D(S_Q)$"
+    words = "ratio of these sums, columns to rows, against $D(S_K) / D(S_Q)$"
     yield exact(words, fourth[1] / fourth[0], axis_alignment(k.T @ k) / axis_alignment(q.T @ q))
     variances, generator = power_profile(d, exponent), torch.Generator().manual_seed(seed)
     even = torch.randn(n_draws, d, d, generator=generator, dtype=torch.float64)
@@ -382,25 +389,26 @@ def directionality_condition(d=48, exponent=0.5, n_draws=120, seed=0):
 show(directionality_condition(d=d, seed=seed))
 
 # %% [markdown]
-# Four more conditions can make queries and keys differ ({numref}`fig-which-side`). Three of them make the columns uneven: coefficients that
-# are errors times keys ({prf:ref}`prop-s1-12-errors`), [a first token that is always present](#a-first-token-that-is-always-present), and
-# masked positions, which share an embedding ({prf:ref}`prop-s1-15-mask`). A mean that all embeddings share makes the rows uneven
-# ({prf:ref}`prop-s1-12-mean`).
+# Four other conditions can make queries and keys differ ({numref}`fig-which-side`). Three of these conditions make the columns
+# uneven, namely coefficients that are errors times keys ({prf:ref}`prop-s1-12-errors`), [a first token that is always
+# present](#a-first-token-that-is-always-present), and masked positions, which share an embedding ({prf:ref}`prop-s1-15-mask`).
+# The fourth condition is a mean that all embeddings share, and it makes the rows uneven ({prf:ref}`prop-s1-12-mean`).
 #
 # ## With a causal softmax, early keys contribute most
 #
-# One difference between queries and keys does come from the objective. Suppose first that all coefficients are alike. As a query, position
-# $i$ then has $i - 1$ terms, and as a key, position $j$ has $N - j$ terms. The two lists are mirror images of each other, so no side is
-# favoured. A softmax breaks this symmetry, because at $W_{qk} = 0$ a causal query gives each of the $i$ positions that it sees the weight
-# $1/i$.
+# One difference between queries and keys is caused by the objective. Suppose first that all coefficients have the same size.
+# Position $i$ then contributes $i - 1$ terms as a query, and position $j$ contributes $N - j$ terms as a key. These two lists
+# of numbers are mirror images of each other, so neither side is more uneven. A softmax breaks this symmetry: at $W_{qk} = 0$, a
+# query at position $i$ gives the weight $1/i$ to each of the $i$ positions that it sees.
 #
 # ````{prf:theorem} queries and keys at uniform attention
 # :label: thm-uniform-softmax
 #
 # Let query $i$ give the weight $1/n_i$ to each of the $n_i$ positions of a set $A_i$, and let the inputs $x_i$ be given. Let
-# $\beta_{ij} = \frac{1}{n_i}\bigl(e_{ij} - \frac{1}{n_i}\sum_{l \in A_i} e_{il}\bigr)$ for $j \in A_i$, as in {prf:ref}`prop-2-2` with
-# $e_{ij} = g_i^\top v_j$, where the $e_{ij}$ are uncorrelated, of mean 0 and variance 1. With $\bar x_i$, the mean of the inputs
-# in $A_i$, and $K_i = n_i^{-2} \sum_{j \in A_i} (x_j - \bar x_i)(x_j - \bar x_i)^\top$,
+# $\beta_{ij} = \frac{1}{n_i}\bigl(e_{ij} - \frac{1}{n_i}\sum_{l \in A_i} e_{il}\bigr)$ for $j \in A_i$, as in
+# {prf:ref}`prop-2-2` with $e_{ij} = g_i^\top v_j$, where the $e_{ij}$ are uncorrelated and have mean 0 and variance 1. Let
+# $\bar x_i$ be the mean of the inputs in $A_i$, and let $K_i = n_i^{-2} \sum_{j \in A_i} (x_j - \bar x_i)(x_j - \bar
+# x_i)^\top$,
 #
 # $$
 # \begin{aligned}
@@ -409,33 +417,36 @@ show(directionality_condition(d=d, seed=seed))
 # \end{aligned}
 # $$ (eq-uniform-softmax)
 #
-# Let the $N$ inputs be the coordinate axes. With a causal mask row $i$ then has $(i-1)/i^2$ and column $j$ has
-# $\sum_{i=j}^N (i-1)/i^3$. Both add up to the same, and for $N \geq 2$ the columns are the more uneven side exactly if
-# $N \geq 5$, where unevenness is that of the expected squared norms. Without a mask all rows and columns have $(N-1)/N^2$.
+# Let the $N$ inputs be the unit vectors of the coordinate axes. With a causal mask, the expected squared norm of row $i$ is
+# then $(i-1)/i^2$, and the expected squared norm of column $j$ is $\sum_{i=j}^N (i-1)/i^3$. Rows and columns have the same sum.
+# For $N \geq 2$, the expected squared norms of the columns are more uneven than those of the rows if and only if $N \geq 5$.
+# Without a mask, all rows and columns have the expected squared norm $(N-1)/N^2$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# The update is $\sum_i x_i c_i^\top$ with $c_i = \sum_j \beta_{ij} x_j = \frac{1}{n_i} \sum_{j \in A_i} e_{ij} (x_j - \bar x_i)$. The
-# $c_i$ are uncorrelated, and $\mathbb{E}\, c_i c_i^\top = K_i$. So $\mathbb{E}\,\Delta W \Delta W^\top = S_Q$ and
-# $\mathbb{E}\,\Delta W^\top \Delta W = S_K$. On the axes $(K_i)_{jj} = (n_i - 1)/n_i^3$ for $j \in A_i$, and 0 elsewhere, which gives
-# the values.
+# The update is $\sum_i x_i c_i^\top$ with $c_i = \sum_j \beta_{ij} x_j = \frac{1}{n_i} \sum_{j \in A_i} e_{ij} (x_j - \bar
+# x_i)$. The $c_i$ are uncorrelated, and $\mathbb{E}\, c_i c_i^\top = K_i$. So $\mathbb{E}\,\Delta W \Delta W^\top = S_Q$ and
+# $\mathbb{E}\,\Delta W^\top \Delta W = S_K$. If the inputs lie on the axes, $(K_i)_{jj} = (n_i - 1)/n_i^3$ for $j \in A_i$ and
+# 0 otherwise, which gives the stated values.
 #
-# Causal mask: put $r_i = (i-1)/i^3$, so that row $i$ has $i r_i$ and column $j$ has $\sum_{i \geq j} r_i$, with the sum
-# $Q_N = \sum_{i \leq N} i r_i$ on either side. Let $\Delta_N$ be the sum of squares of the columns' values minus that of the rows'.
-# As $\sum_j (\sum_{i \geq j} r_i)^2 = \sum_{i,i'} \min(i, i')\, r_i r_{i'}$,
+# For the causal mask, let $r_i = (i-1)/i^3$. The value of row $i$ is then $i r_i$, the value of column $j$ is $\sum_{i \geq j}
+# r_i$, and the sum on either side is $Q_N = \sum_{i \leq N} i r_i$. Let $\Delta_N$ be the sum of the squared values of the
+# columns minus the sum of the squared values of the rows. Because $\sum_j (\sum_{i \geq j} r_i)^2 = \sum_{i,i'} \min(i, i')\,
+# r_i r_{i'}$,
 #
 # $$
 # \Delta_{N+1} - \Delta_N = r_{N+1} \Bigl( 2 Q_N - \frac{N^2}{(N+1)^2} \Bigr) .
 # $$
 #
-# The bracket is positive: for $N = 2$ it is $\frac12 - \frac49$, and from $N = 3$ on $2 Q_N$ is at least $\frac{17}{18}$ and
-# at least 1 from $N = 4$ on. So $\Delta_N$ grows. It is below 0 at $N = 4$ and above 0 at $N = 5$.
+# The term in brackets is positive. For $N = 2$, it is $\frac12 - \frac49$. For $N = 3$, $2 Q_N = \frac{17}{18}$ exceeds
+# $\frac{9}{16}$, and for $N \geq 4$, $2 Q_N$ is at least 1. Therefore $\Delta_N$ increases with $N$ from $N = 2$ on. It is
+# negative for $N = 4$ and positive for $N = 5$.
 # ```
 # ````
 #
-# So the paper is right that the two objectives differ, but for another reason. The difference is not made by the number of queries that see
-# a key, but by the weights $1/n_i$ that these queries give to the key. No token has to repeat.
+# The paper is therefore right that the two objectives differ, but for a different reason. The difference is caused not by the
+# number of queries that see a key, but by the weights $1/n_i$ that these queries give to the key. No token has to repeat.
 
 
 # %%
@@ -475,9 +486,11 @@ def uneven_keys():
     yield exact("16 inputs along the axes: error of the values", error)
     for n, sign in zip(on_axes, "<>>>", strict=True):
         rows, columns = map(unevenness, on_axes[n])
-        yield compare(f"{n} inputs along the axes: unevenness of columns, against rows", columns, sign, rows)
+        yield compare(
+            f"{n} inputs along the axes: unevenness of the columns, against that of the rows", columns, sign, rows
+        )
     rows, columns = map(unevenness, uniform_softmax_squared_norms(torch.eye(16).double(), both))
-    yield exact("16 inputs along the axes, no mask: the larger of both", max(rows, columns), 1)
+    yield exact("16 inputs along the axes, no mask: the larger unevenness of both sides", max(rows, columns), 1)
     outlying = map(unevenness, uniform_softmax_squared_norms(normal_inputs(30.0), causal))
     alike = map(unevenness, uniform_softmax_squared_norms(normal_inputs(30.0), both))
     for words, (rows, columns), sign in (("", outlying, ">"), (", no mask", alike, "=")):
@@ -486,30 +499,37 @@ def uneven_keys():
     turned = [map(unevenness, uniform_softmax_squared_norms(axes, causal)) for axes in turned_axes()]
     mean = sum((columns / rows).log() for rows, columns in turned) / len(turned)
     rows, columns = map(unevenness, uniform_softmax_squared_norms(torch.eye(64).double(), causal))
-    yield compare("64 axes turned at random: share of that log left, mean", mean / (columns / rows).log(), "<", 0.25)
+    yield compare(
+        "64 inputs along randomly rotated axes: mean share of the log ratio that remains",
+        mean / (columns / rows).log(),
+        "<",
+        0.25,
+    )
 
 
 show(uneven_keys())
 
 # %% [markdown]
-# {numref}`fig-early-keys` shows the share of each position. The longer the sequence, the larger the share of the first keys.
+# {numref}`fig-early-keys` shows the contribution of each position. The contribution of the first keys increases with the length of the sequence.
 
 # %% tags=["remove-input"]
 early_keys()
 
 # %% [markdown]
-# Uneven positions become uneven columns only to the extent that early inputs lie along the coordinate axes. In a random basis, less than a
-# quarter of the contrast remains, on a logarithmic scale. A first token with outlying coordinates lies close to an axis. As a query, it adds
-# nothing, because it sees only itself.
+# The uneven contributions of positions make the columns uneven only if the early inputs lie close to the coordinate axes. In a
+# random basis, less than a quarter of the difference between keys and queries remains (measured on a logarithmic scale). A
+# first token with outlying coordinates lies close to an axis. This token contributes nothing as a query, because it sees only
+# itself.
 #
-# In SmolLM2, a trained decoder, [the first token makes the keys uneven](#the-first-token-of-a-trained-decoder) if we subtract the mean
-# of the inputs. If we do not subtract the mean, the queries are the more uneven side. So decoders have a mechanism for long columns that
-# encoders lack. Whether this mechanism produced the long columns of trained decoders is open.
+# In SmolLM2, a trained decoder, [the first token makes the keys uneven](#the-first-token-of-a-trained-decoder) if we subtract
+# the mean of the inputs. If we do not subtract the mean, the queries are the more uneven side. There is therefore a mechanism
+# that can produce long columns in decoders but not in encoders. We do not know whether this mechanism produced the long columns
+# of trained decoders.
 #
 # ## What it means for you
 #
-# - Measure column dominance in your decoder (`attngeo score MODEL`), and do not explain it by how often tokens serve as context.
-# - Look for differences between queries and keys: a first token with outlying coordinates, or errors that do not depend on the query.
+# - If you find column dominance in your decoder (`attngeo score MODEL`), do not explain it by how often tokens serve as context.
+# - Look for differences between queries and keys, for example a first token with outlying coordinates, or errors that do not depend on the query.
 # - Compute $D$ for the second moments of your queries and keys with `axis_alignment`, whose code is shown under the check of
 #   [the condition](#keys-along-the-coordinate-axes-make-columns-dominate).
 
@@ -519,8 +539,8 @@ early_keys()
 # ````{prf:lemma} rows and columns share one sum of squares
 # :label: lem-s1-12-sum
 #
-# $\sum_k \|w_{\cdot,k}\|^2 = \sum_m \|w_{m,\cdot}\|^2 = \|W\|_F^2$ for every matrix $W$. With $R = \sum_m \|w_{m,\cdot}\|$
-# and $C = \sum_k \|w_{\cdot,k}\|$ the variances of the $d$ row norms and of the $d$ column norms therefore differ by
+# $\sum_k \|w_{\cdot,k}\|^2 = \sum_m \|w_{m,\cdot}\|^2 = \|W\|_F^2$ for every matrix $W$. Let $R = \sum_m \|w_{m,\cdot}\|$ and
+# $C = \sum_k \|w_{\cdot,k}\|$. Then the difference between the variances of the $d$ row norms and of the $d$ column norms is
 #
 # $$
 # \mathrm{Var}_m \|w_{m,\cdot}\| - \mathrm{Var}_k \|w_{\cdot,k}\| = (C^2 - R^2) / d^2 .
@@ -529,15 +549,15 @@ early_keys()
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Both sums are the sum of all squared entries. A variance is the mean of the squares minus the square of the mean; the
-# means of the squares are equal.
+# Both sums are equal to the sum of all squared entries. A variance is the mean of the squares minus the square of the mean, and
+# the means of the squares are equal.
 # ```
 # ````
 #
-# After Eq. S98, the proof of Theorem S1.12 states that "the net increase of the norm of the columns" is larger than that of the rows. For
-# squared norms this is impossible. For norms it is true for one context token of {prf:ref}`prop-s1-8`. But by {eq}`eq-s1-12-spread`, the
-# side with the larger sum of norms has the *smaller* variance, whereas column dominance means that a few columns are long and all rows have
-# norms of medium size.
+# After Eq. S98, the proof of Theorem S1.12 states that "the net increase of the norm of the columns" is larger than the net
+# increase of the norm of the rows. For squared norms, this is impossible. For norms, it is true for one context token as in
+# {prf:ref}`prop-s1-8`. However, by {eq}`eq-s1-12-spread`, the side with the larger sum of norms has the *smaller* variance,
+# whereas column dominance means that a few columns are long and all rows have norms of medium size.
 
 
 # %% tags=["remove-cell"]
@@ -557,15 +577,15 @@ def one_sequence(d: int, exponent: float, n_draws: int, seed: int) -> Float[Tens
 @claim(
     "S1.12",
     "Eqs. S97, S98",
-    "columns grow more than rows on the whole",
+    "the norms of the columns grow more in total than the norms of the rows",
     Verdict.CHANGES,
     printed='"[T]he net increase of the norm of the columns is bigger than the net increase of the norm of the rows."',
     place="Proof of Theorem S1.12, after Eq. S98",
     holds=r"""For one context token of Prop. S1.8, the column norms do add up to more than the row norms. For sequences whose tokens
     have the same distribution and occur once, both sums are equal on average. The squared norms of both sides always have the same
     sum, $\|W\|_F^2$.""",
-    remark="""Since the squares have the same sum, the side with the larger sum of norms has the smaller variance. So
-    Eq. S101 follows from this sentence, but Eq. S102 does not.""",
+    remark="""Because the squares have the same sum, the side with the larger sum of norms has the smaller variance. Eq. S101 therefore
+    follows from this sentence, but Eq. S102 does not.""",
 )
 def net_growth(d=48, exponent=1.0, n_draws=500, seed=0):
     updates = context_tokens(d, 8, exponent, n_draws, seed)
@@ -592,36 +612,36 @@ show(net_growth(seed=seed))
 # ````{prf:proposition} Prop. S1.8 of the paper: growth by a context token
 # :label: prop-s1-8
 #
-# Let one token with embedding $y$ be the only context of $N$ tokens with embeddings $x_1, \dots, x_N$. Let all these
-# vectors be independent with mean zero, $x_i$ with covariance $\Sigma$, $y$ with covariance $\sigma_y^2 I$, **and let the
-# coefficients $\beta_i$ be independent of all embeddings**. Then for every column $k$ and row $m$ of
-# $\Delta W = \sum_i \beta_i x_i y^\top$
+# Let one token with embedding $y$ be the only context of $N$ tokens with embeddings $x_1, \dots, x_N$. Let all these vectors be
+# independent with mean zero. The covariance of each $x_i$ is $\Sigma$, and the covariance of $y$ is $\sigma_y^2 I$. **Let the
+# coefficients $\beta_i$ be independent of all embeddings**. Then, for every column $k$ and every row $m$ of $\Delta W = \sum_i
+# \beta_i x_i y^\top$,
 #
 # $$
 # \frac{\mathbb{E}\|\Delta w_{\cdot,k}\|^2}{\mathbb{E}\|\Delta w_{m,\cdot}\|^2} = \frac{\mathrm{Tr}(\Sigma)}{d\,\Sigma_{mm}} ,
 # $$ (eq-s1-8-ratio)
 #
-# which exceeds 1 exactly for the rows of below-average variance.
+# which exceeds 1 if and only if row $m$ has below-average variance.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# With $u = \sum_i \beta_i x_i$ the update is $u y^\top$, so $\|\Delta w_{\cdot,k}\|^2 = y_k^2 \|u\|^2$ and
-# $\|\Delta w_{m,\cdot}\|^2 = u_m^2 \|y\|^2$. As $u$ is made of the $x_i$ and of the coefficients, it is independent of $y$,
-# and the expectations factor. First, $\mathbb{E} y_k^2 = \sigma_y^2$ and $\mathbb{E}\|y\|^2 = d \sigma_y^2$. Second,
+# Let $u = \sum_i \beta_i x_i$. The update is $u y^\top$, so $\|\Delta w_{\cdot,k}\|^2 = y_k^2 \|u\|^2$ and $\|\Delta
+# w_{m,\cdot}\|^2 = u_m^2 \|y\|^2$. Because $u$ depends only on the $x_i$ and on the coefficients, it is independent of $y$, and
+# the expectations factorise. First, $\mathbb{E} y_k^2 = \sigma_y^2$ and $\mathbb{E}\|y\|^2 = d \sigma_y^2$. Second,
 #
 # $$
 # \mathbb{E} u_m^2 = \sum_{i,i'} \mathbb{E}[\beta_i \beta_{i'}]\, \mathbb{E}[[x_i]_m [x_{i'}]_m]
 # = \Sigma_{mm} \sum_i \mathbb{E}\beta_i^2 ,
 # $$
 #
-# since $\mathbb{E}[[x_i]_m [x_{i'}]_m] = 0$ for $i \neq i'$: independent *vectors* of mean zero. (Eq. S57 names the
-# entries instead.) Summed over $m$, $\mathbb{E}\|u\|^2 = \mathrm{Tr}(\Sigma) \sum_i \mathbb{E}\beta_i^2$. Division gives
-# {eq}`eq-s1-8-ratio`.
+# because $\mathbb{E}[[x_i]_m [x_{i'}]_m] = 0$ for $i \neq i'$. This is true because the *vectors* are independent and have mean
+# zero. (The paper refers to independent entries before Eq. S57.) The sum over $m$ is $\mathbb{E}\|u\|^2 = \mathrm{Tr}(\Sigma)
+# \sum_i \mathbb{E}\beta_i^2$. The quotient of the two norms is {eq}`eq-s1-8-ratio`.
 # ```
 # ````
 #
-# We added the condition in bold, because the paper takes the coefficients out of the expectation without stating it.
+# We added the condition in bold. The paper uses this condition without stating it, because it takes the coefficients out of the expectation.
 
 
 # %%
@@ -633,17 +653,17 @@ def independent_ratio(covariance: Float[Tensor, "d d"], m: int) -> float:
 @claim(
     "S1.8",
     "Eqs. S53-S63",
-    "columns outgrow the rows of below-average variance",
+    "columns grow more than the rows of below-average variance",
     Verdict.ASSUMPTION,
     printed=r"""The ratio is above 1 "$\forall k \in \{1, \dots, d\},$ $\forall m \text{ s.t. } \Sigma_{m,m} <
     \frac{\mathrm{Tr}(\Sigma)}{d}$"; $\beta$ is treated as a constant.""",
     place="Proposition S1.8, Eqs. S53 and S57 to S63",
-    holds=r"""$\mathbb{E}\|\Delta w_{\cdot,k}\|^2 / \mathbb{E}\|\Delta w_{m,\cdot}\|^2 = \mathrm{Tr}(\Sigma) /
-    (d\,\Sigma_{mm})$, $y$ being isotropic as stated, when the coefficients are independent of all embeddings.""",
+    holds=r"""If the coefficients are independent of all embeddings and $y$ is isotropic, as stated,
+    $\mathbb{E}\|\Delta w_{\cdot,k}\|^2 / \mathbb{E}\|\Delta w_{m,\cdot}\|^2 = \mathrm{Tr}(\Sigma) / (d\,\Sigma_{mm})$.""",
     missing=("independent of all embeddings",),
-    remark=r"""The rows of above-average variance outgrow every column by the same formula. Theorem S1.12 gives $y$ the
-    law of all other tokens, which is not isotropic; the ratio is then $\Sigma_{kk} / \Sigma_{mm}$. Eq. S61 prints
-    $\beta_{i^*}$ for $\beta_{it^*}$; $\Gamma$, from Eq. S58 on, is the covariance of $y$.""",
+    remark=r"""By the same formula, the rows of above-average variance grow more than every column. In Theorem S1.12, $y$ has the
+    distribution of all other tokens, which is not isotropic, and the ratio is then $\Sigma_{kk} / \Sigma_{mm}$. Eq. S61 contains
+    $\beta_{i^*}$ instead of $\beta_{it^*}$. From Eq. S58 on, $\Gamma$ is the covariance of $y$.""",
 )
 def context_ratio(d=16, n_tokens=8, exponent=1.0, n_draws=8000, seed=0):
     covariance = torch.diag(power_profile(d, exponent))
@@ -658,24 +678,24 @@ def context_ratio(d=16, n_tokens=8, exponent=1.0, n_draws=8000, seed=0):
 show(context_ratio(n_tokens=n_tokens, **profile))
 
 # %% [markdown]
-# In the theorem, all tokens have the same distribution. Then the columns no longer gain more than the rows.
+# In the theorem, all tokens have the same distribution. Under this assumption, the columns no longer grow more than the rows.
 #
 # ````{prf:proposition} the same when all tokens have one law
 # :label: prop-s1-8-one-law
 #
-# Under the assumptions of {prf:ref}`prop-s1-8`, but with $y$ of covariance $\Sigma$ too,
+# Suppose that the assumptions of {prf:ref}`prop-s1-8` are satisfied, except that $y$ also has the covariance $\Sigma$. Then
 #
 # $$
 # \frac{\mathbb{E}\|\Delta w_{\cdot,k}\|^2}{\mathbb{E}\|\Delta w_{m,\cdot}\|^2} = \frac{\Sigma_{kk}}{\Sigma_{mm}} ,
 # $$ (eq-s1-8-one-law)
 #
-# whether the token of embedding $y$ is the context of all others or predicted from all others.
+# both if the token with embedding $y$ is the context of all other tokens and if it is predicted from all other tokens.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# As in the proof of {prf:ref}`prop-s1-8`, with $\mathbb{E} y_k^2 = \Sigma_{kk}$ and $\mathbb{E}\|y\|^2 = \mathrm{Tr}(\Sigma)$. A predicted
-# token exchanges $u$ and $y$, which leaves both values as they are.
+# The proof is the same as for {prf:ref}`prop-s1-8`, but with $\mathbb{E} y_k^2 = \Sigma_{kk}$ and $\mathbb{E}\|y\|^2 =
+# \mathrm{Tr}(\Sigma)$. If the token is predicted, $u$ and $y$ are exchanged, which does not change the two values.
 # ```
 # ````
 
@@ -689,10 +709,9 @@ show(context_ratio(n_tokens=n_tokens, **profile))
     printed=""""It follows from Proposition S1.8 that the number of times" Eq. S97 is true "is on average higher than
     the number of times" that Eq. S98 is.""",
     place="Proof of Theorem S1.12, Eqs. S97 and S98",
-    holds=r"""Prop. S1.8 needs an isotropic $y$. Theorem S1.12 draws all tokens from one distribution. Then $\mathbb{E}\|\Delta
-    w_{\cdot,k}\|^2 / \mathbb{E}\|\Delta w_{m,\cdot}\|^2 = \Sigma_{kk} / \Sigma_{mm}$ for a context token and for a
-    predicted one. Exchanging $k$ and $m$ inverts the ratio, so that Eqs. S97 and S98 are true for equally many
-    pairs.""",
+    holds=r"""Prop. S1.8 requires an isotropic $y$, but in Theorem S1.12, all tokens are drawn from one distribution. Then $\mathbb{E}\|\Delta
+    w_{\cdot,k}\|^2 / \mathbb{E}\|\Delta w_{m,\cdot}\|^2 = \Sigma_{kk} / \Sigma_{mm}$ for a context token and for a predicted
+    token. If $k$ and $m$ are exchanged, the ratio is inverted, so Eqs. S97 and S98 are true for equally many pairs.""",
 )
 def ratio_when_all_tokens_have_one_law():
     root = torch.tensor([[2.0, 0.0, 0.0], [0.5, 1.0, 0.0], [0.0, 0.3, 0.5]], dtype=torch.float64)
@@ -721,9 +740,9 @@ show(ratio_when_all_tokens_have_one_law())
 # %% [markdown]
 # ## More on one context token
 #
-# In the proof of {prf:ref}`prop-s1-8`, the cross terms vanish because the *vectors* are independent, and not because their entries are
-# independent. Moreover, a covariance that is *not isotropic* need not have unequal variances, because only the diagonal of $\Sigma$
-# matters.
+# In the proof of {prf:ref}`prop-s1-8`, the cross terms vanish because the *vectors* are independent, not because their entries
+# are independent. Moreover, a covariance that is *not isotropic* can have equal variances on its diagonal, and only the
+# diagonal of $\Sigma$ matters here.
 
 
 # %% tags=["remove-cell"]
@@ -740,7 +759,7 @@ def squared_norm_of_sum(covariance: Float[Tensor, "d d"], beta: Float[Tensor, " 
     Verdict.MISPRINT,
     printed='"the statistical independence between the entries of $x_i$"',
     place="Proof of Proposition S1.8, before Eq. S57",
-    holds="statistical independence between the vectors $x_i$ and $x_{i'}$",
+    holds="The argument uses the statistical independence between the vectors $x_i$ and $x_{i'}$.",
 )
 def independence_of_vectors():
     z, beta, sides = coordinates(2, 2), torch.tensor([1.0, 0.5]).double(), "left over right of Eq. S57"
@@ -753,15 +772,15 @@ def independence_of_vectors():
 show(independence_of_vectors())
 
 # %% [markdown]
-# ### Coefficients made from the embeddings
+# ### Coefficients that depend on the embeddings
 #
-# By {prf:ref}`prop-2-2` the coefficient $\beta_{it^*}$ of a pair contains $y$ and the error at position $i$, which depends
-# on $x_i$. For $\beta_i = x_i^\top B y$ the expectations can still be computed.
+# By {prf:ref}`prop-2-2`, the coefficient $\beta_{it^*}$ of a pair contains $y$ and the error at position $i$, which depends on
+# $x_i$. The expectations can still be computed if $\beta_i = x_i^\top B y$.
 #
 # ````{prf:proposition} coefficients that follow the embeddings
 # :label: prop-s1-8-bilinear
 #
-# Let $\beta_i = x_i^\top B y$ with a fixed $B$, Gaussian embeddings and $\sigma_y = 1$. With
+# Let the embeddings be Gaussian, let $\sigma_y = 1$, and let $\beta_i = x_i^\top B y$ with a fixed $B$. With
 # $G = B^\top [N(N+1)\Sigma^2 + N\,\mathrm{Tr}(\Sigma)\,\Sigma] B$,
 #
 # $$
@@ -775,26 +794,26 @@ show(independence_of_vectors())
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Now $\Delta W = S B y y^\top$ with $S = \sum_i x_i x_i^\top$. For Gaussian vectors and a symmetric $A$, splitting
-# $S A S$ into equal and unequal indices and using
-# $\mathbb{E}[x x^\top A x x^\top] = 2 \Sigma A \Sigma + \mathrm{Tr}(A \Sigma) \Sigma$ gives
+# The update is $\Delta W = S B y y^\top$ with $S = \sum_i x_i x_i^\top$. Let $A$ be symmetric. If $S A S$ is split into terms
+# with equal and with unequal indices, the formula for Gaussian vectors $\mathbb{E}[x x^\top A x x^\top] = 2 \Sigma A \Sigma +
+# \mathrm{Tr}(A \Sigma) \Sigma$ gives
 #
 # $$
 # \mathbb{E}[S A S] = N(N+1)\, \Sigma A \Sigma + N\, \mathrm{Tr}(A\Sigma)\, \Sigma .
 # $$
 #
-# For a standard normal $y$, $\mathbb{E}[y_k^2\, y^\top C y] = \mathrm{Tr}(C) + 2 C_{kk}$, and summed over $k$,
+# For a standard normal $y$, $\mathbb{E}[y_k^2\, y^\top C y] = \mathrm{Tr}(C) + 2 C_{kk}$. The sum over $k$ is
 # $\mathbb{E}[\|y\|^2\, y^\top C y] = (d+2)\, \mathrm{Tr}(C)$.
 #
-# Column $k$ has squared norm $y_k^2\, y^\top B^\top S S B y$: take $A = I$ and $C = B^\top \mathbb{E}[SS] B = G$. Row $m$ has
-# squared norm $\|y\|^2\, y^\top B^\top S e_m e_m^\top S B y$: take $A = e_m e_m^\top$ and
-# $C = B^\top [N(N+1) \Sigma e_m e_m^\top \Sigma + N \Sigma_{mm} \Sigma] B$, whose trace is the bracket in
-# {eq}`eq-s1-8-bilinear`.
+# The squared norm of column $k$ is $y_k^2\, y^\top B^\top S S B y$, so its expectation follows with $A = I$ and $C = B^\top
+# \mathbb{E}[SS] B = G$. The squared norm of row $m$ is $\|y\|^2\, y^\top B^\top S e_m e_m^\top S B y$, so its expectation
+# follows with $A = e_m e_m^\top$ and $C = B^\top [N(N+1) \Sigma e_m e_m^\top \Sigma + N \Sigma_{mm} \Sigma] B$, whose trace is
+# the bracket in {eq}`eq-s1-8-bilinear`.
 # ```
 # ````
 #
-# The ratio now depends on the column, too. If the coefficients are large for those $x_i$ that are large in row $m$, this row gains,
-# and the inequality is reversed.
+# The ratio now depends on the column, too. If the coefficients are large for embeddings $x_i$ with a large entry $m$, row $m$
+# grows more, and the inequality can be reversed.
 
 
 # %% tags=["remove-cell"]
@@ -819,13 +838,12 @@ def bilinear_squared_norms(
     printed=r"""Eqs. S57 and S60 take $\beta_{it^*}$ out of the expectation: "$\sum_i \beta_{it^*}^2\,
     \mathbb{E}[x_i^\top x_i]$".""",
     place="Proof of Proposition S1.8, Eqs. S57, S60",
-    holds=r"""The ratio needs coefficients independent of all embeddings. With $\beta_i = x_i^\top B y$ and Gaussian
-    embeddings the ratio is $(\mathrm{Tr}\,G + 2 G_{kk}) / \big((d+2)[N(N+1)\|(\Sigma B)_{m,\cdot}\|^2 + N \Sigma_{mm}
-    \mathrm{Tr}(B^\top \Sigma B)]\big)$, $G = B^\top [N(N+1)\Sigma^2 + N\,\mathrm{Tr}(\Sigma)\,\Sigma] B$. It depends on
-    $k$ too, and Eq. S53 fails for some $B$.""",
+    holds=r"""The ratio is correct if the coefficients are independent of all embeddings. With $\beta_i = x_i^\top B y$ and Gaussian
+    embeddings, the ratio is $(\mathrm{Tr}\,G + 2 G_{kk}) / \big((d+2)[N(N+1)\|(\Sigma B)_{m,\cdot}\|^2 + N \Sigma_{mm}
+    \mathrm{Tr}(B^\top \Sigma B)]\big)$ with $G = B^\top [N(N+1)\Sigma^2 + N\,\mathrm{Tr}(\Sigma)\,\Sigma] B$. This ratio depends on $k$, too, and Eq. S53
+    is false for some $B$.""",
     missing=("independent of all embeddings",),
-    remark=r"""Prop. 2.2 of the paper makes $\beta_{it^*}$ a function of $y$ and of the error at position $i$, hence of
-    $x_i$.""",
+    remark=r"""By Prop. 2.2 of the paper, $\beta_{it^*}$ is a function of $y$ and of the error at position $i$, and therefore of $x_i$.""",
 )
 def context_ratio_of_dependent_coefficients():
     z, covariance = coordinates(3, 2), ROOT @ ROOT.T
@@ -848,8 +866,8 @@ show(context_ratio_of_dependent_coefficients())
 # ````{prf:corollary} Cor. S1.9 of the paper: growth by a predicted token
 # :label: cor-s1-9
 #
-# Exchange the roles in {prf:ref}`prop-s1-8`: one token with embedding $y$ is predicted from $x_1, \dots, x_N$. Under the
-# same assumptions
+# Exchange the roles in {prf:ref}`prop-s1-8`, so that one token with embedding $y$ is predicted from $x_1, \dots, x_N$. Under
+# the same assumptions,
 #
 # $$
 # \frac{\mathbb{E}\|\Delta w_{\cdot,k}\|^2}{\mathbb{E}\|\Delta w_{m,\cdot}\|^2} = \frac{d\,\Sigma_{kk}}{\mathrm{Tr}(\Sigma)} .
@@ -858,12 +876,13 @@ show(context_ratio_of_dependent_coefficients())
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# The update $y u^\top$ is the transpose of the one in {prf:ref}`prop-s1-8`: rows and columns change places.
+# The update $y u^\top$ is the transpose of the update in {prf:ref}`prop-s1-8`, so rows and columns are exchanged.
 # ```
 # ````
 #
-# Equation S66 of the paper replaces the squared norm of a sum of embeddings by the sum of their squared norms, and it omits the
-# coefficients. This is wrong for every single update, although the expectations agree if all $\beta = 1$.
+# In Equation S66 of the paper, the squared norm of a sum of embeddings is replaced by the sum of their squared norms, and the
+# coefficients are omitted. The two expressions are different for individual updates, although their expectations agree if all
+# $\beta = 1$.
 
 
 # %%
@@ -875,15 +894,15 @@ def predicted_token_ratio(covariance: Float[Tensor, "d d"], k: int) -> float:
 @claim(
     "S1.9",
     "Eqs. S64, S67",
-    "rows outgrow the columns of below-average variance",
+    "rows grow more than the columns of below-average variance",
     Verdict.ASSUMPTION,
     printed=r"""The ratio is below 1 "$\forall m \in \{1, \dots, d\},$ $\forall k \text{ s.t. } \Sigma_{k,k} <
     \frac{\mathrm{Tr}(\Sigma)}{d}$"; the coefficients are left out.""",
     place="Corollary S1.9, Eqs. S64 to S67",
-    holds=r"""The ratio is $d\,\Sigma_{kk} / \mathrm{Tr}(\Sigma)$, $y$ being isotropic as in Prop. S1.8, when the
-    coefficients are independent of all embeddings.""",
+    holds=r"""If the coefficients are independent of all embeddings and $y$ is isotropic as in Prop. S1.8, the ratio is
+    $d\,\Sigma_{kk} / \mathrm{Tr}(\Sigma)$.""",
     missing=("independent of all embeddings",),
-    remark='The proof cites "Proposition S1.4.2"; Prop. S1.8 is meant.',
+    remark='The proof cites "Proposition S1.4.2" instead of Proposition S1.8.',
 )
 def prediction_ratio(d=16, n_tokens=8, exponent=1.0, n_draws=8000, seed=0):
     rows, columns = squared_norms(context_tokens(d, n_tokens, exponent, n_draws, seed).mT)
@@ -901,21 +920,21 @@ show(prediction_ratio(n_tokens=n_tokens, **profile))
 # ````{prf:proposition} equal expected norms, whatever the objective
 # :label: prop-s1-12-expectation
 #
-# Let the embeddings $e_a$ of the vocabulary be independent with one law of mean zero and finite fourth moments, and let
-# $B_{ab}$, the sum of the coefficients of all pairs in which token $a$ is predicted from token $b$, be independent of
-# them. Then $\Delta W = \sum_{ab} B_{ab}\, e_a e_b^\top$ satisfies
+# Let the embeddings $e_a$ of the vocabulary be independent and identically distributed with mean zero and finite fourth
+# moments. Let $B_{ab}$ be the sum of the coefficients of all pairs in which token $a$ is predicted from token $b$. If $B$ is
+# independent of the embeddings, $\Delta W = \sum_{ab} B_{ab}\, e_a e_b^\top$ satisfies
 #
 # $$
 # \mathbb{E}[\Delta W \Delta W^\top] = \mathbb{E}[\Delta W^\top \Delta W] ,
 # $$ (eq-s1-12-expectation)
 #
-# so that $\mathbb{E}\|w_{k,\cdot}\|^2 = \mathbb{E}\|w_{\cdot,k}\|^2$ for every $k$. If no token is paired with itself, both are
-# $\mathrm{Tr}(\Sigma)\Sigma_{kk}\|B\|_F^2 + (\Sigma^2)_{kk}\mathrm{Tr}(BB)$ for given $B$.
+# so that $\mathbb{E}\|w_{k,\cdot}\|^2 = \mathbb{E}\|w_{\cdot,k}\|^2$ for every $k$. If no token is paired with itself, both
+# expectations are $\mathrm{Tr}(\Sigma)\Sigma_{kk}\|B\|_F^2 + (\Sigma^2)_{kk}\mathrm{Tr}(BB)$ for given $B$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Take $B$ as given. Then
+# For given $B$,
 #
 # $$
 # \mathbb{E}[\Delta W^\top \Delta W] = \sum_{ab,a'b'} B_{ab} B_{a'b'}\, \mathbb{E}[(e_a^\top e_{a'})\, e_b e_{b'}^\top],
@@ -923,8 +942,8 @@ show(prediction_ratio(n_tokens=n_tokens, **profile))
 # \mathbb{E}[\Delta W \Delta W^\top] = \sum_{ab,a'b'} B_{ab} B_{a'b'}\, \mathbb{E}[(e_b^\top e_{b'})\, e_a e_{a'}^\top] .
 # $$
 #
-# A term is zero if some token occurs in it exactly once, as the embeddings are independent with mean zero. What remains,
-# with $a \neq b$ where two tokens are involved:
+# Because the embeddings are independent with mean zero, a term is zero if a token occurs in it exactly once. The remaining
+# terms are listed in the following table, where $a \neq b$ unless all tokens are equal:
 #
 # | tokens | factor | $\Delta W^\top \Delta W$ | $\Delta W \Delta W^\top$ |
 # |---|---|---|---|
@@ -933,7 +952,7 @@ show(prediction_ratio(n_tokens=n_tokens, **profile))
 # | $b = a$, $b' = a'$, $a' \neq a$ | $B_{aa} B_{a'a'}$ | $\Sigma^2$ | $\Sigma^2$ |
 # | all equal | $B_{aa}^2$ | $\mathbb{E}[\lVert e\rVert^2 e e^\top]$ | $\mathbb{E}[\lVert e\rVert^2 e e^\top]$ |
 #
-# The two columns agree line by line. The last sentence keeps the first two lines.
+# The two columns agree in every row of the table. If no token is paired with itself, only the first two rows remain, which gives the last statement.
 # ```
 # ````
 
@@ -949,13 +968,13 @@ def vocabulary_squared_norms(covariance: Float[Tensor, "d d"], beta: Float[Tenso
 @claim(
     "S1.12",
     "(expected norms)",
-    "for independent embeddings of one distribution, columns gain more often than rows",
+    "for independent embeddings with one distribution, columns gain more often than rows",
     Verdict.CHANGES,
     printed=COUNTED,
     place="Proof of Theorem S1.12, Eqs. S96 to S98",
-    holds=r"""For i.i.d. embeddings of the vocabulary and coefficients independent of them, $\mathbb{E}[\Delta W \Delta
-    W^\top] = \mathbb{E}[\Delta W^\top \Delta W]$: row $k$ and column $k$ have the same expected squared norm, for every
-    objective, every order and every frequency of the tokens.""",
+    holds=r"""If the embeddings of the vocabulary are independent and identically distributed, and the coefficients are independent of the
+    embeddings, $\mathbb{E}[\Delta W \Delta W^\top] = \mathbb{E}[\Delta W^\top \Delta W]$. Row $k$ and column $k$ therefore have the
+    same expected squared norm for every objective and for any order and frequency of the tokens.""",
 )
 def equal_expected_norms():
     beta = torch.tensor([[0.0, 1.0, -0.5], [2.0, 0.0, 0.5], [3.0, 1.0, 0.0]], dtype=torch.float64)
@@ -972,12 +991,12 @@ def equal_expected_norms():
 show(equal_expected_norms())
 
 # %% [markdown]
-# ## The matrix at the start
+# ## The matrix at initialisation
 #
-# The proof of {prf:ref}`thm-s1-12` starts from independent entries with mean $\mu$ and variance $\sigma^2$. The proof only uses that rows
-# and columns have the same distribution, which is true, but the moments that the paper prints are wrong. The entries of $W_q W_k^\top$ are
-# uncorrelated, but they are not independent. Its rows and columns have the same distribution if $W_q$ and $W_k$ have the same
-# distribution.
+# The proof of {prf:ref}`thm-s1-12` assumes that the entries of the matrix at initialisation are independent with mean $\mu$ and
+# variance $\sigma^2$. The moments that the paper derives are wrong, but the proof uses only that rows and columns have the same
+# distribution, which is true. The entries of $W_q W_k^\top$ are uncorrelated, but not independent. The rows and columns of this
+# product have the same distribution if $W_q$ and $W_k$ have the same distribution.
 
 
 # %%
@@ -1002,10 +1021,10 @@ def initial_moments(n: int, sigma: float) -> tuple[float, float, float]:
     \mathbb{E}[\|w_{\cdot,k}\|]\big|_{\text{init}} = \mu$" and "$\mathrm{Var}(\|w_{m,\cdot}\|)\big|_{\text{init}}$ $=
     \mathrm{Var}(\|w_{\cdot,k}\|)\big|_{\text{init}} = \sigma^2$".""",
     place="Section S1.4.4, before Lemma S1.11, and proof of Theorem S1.12, Eqs. S99, S100",
-    holds=r"""The mean of the $n$ entries of a row has variance $\sigma^2/n$. For Gaussian entries the squared norm has variance
+    holds=r"""The mean of the $n$ entries of a row has the variance $\sigma^2/n$. For Gaussian entries, the squared norm has the variance
     $n(2\sigma^4 + 4\mu^2\sigma^2)$, and $\mathbb{E}\|w\| \approx \sqrt{n(\sigma^2+\mu^2)}$, $\mathrm{Var}\|w\| \approx
     \sigma^2(\sigma^2 + 2\mu^2) / (2(\sigma^2+\mu^2))$.""",
-    remark="The proof only uses that rows and columns start with the same distribution, which is true.",
+    remark="The proof uses only that rows and columns have the same distribution at initialisation, which is true.",
 )
 def initial_rows(n=64, sigma=2.0, n_draws=300, seed=0):
     entries = sigma * torch.randn(n_draws, n, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
@@ -1042,14 +1061,15 @@ show(initial_rows(n=d, seed=seed))
 # The paper states this lemma for *any* two distributions with equal means and for all $z > \sqrt{\sigma_a \sigma_b} - \mu$. Both
 # generalisations are wrong.
 #
-# - Two moments do not determine the order of tails. A distribution with the larger variance can end at a value that the other one
-#   exceeds.
+# - Two moments do not determine which tail is heavier. A distribution with the larger variance can have a maximum that the
+#   other distribution exceeds.
 # - If the mean is large, the range of $z$ includes values below the mean. At such values, the distribution with the larger variance has the
 #   *lighter* tail, even if both distributions have the same shape.
 #
-# The proof divides by the wrong second moment. It also applies the second-moment inequality to a variable with a negative mean, to which
-# the inequality does not apply. As a result, its lower bound for a probability exceeds 1 in our check. The corrected lemma does not cover
-# the norms of rows and columns, which are positive and skewed and whose distributions have different shapes.
+# In the proof, a square is divided by the wrong second moment. Moreover, the second-moment inequality is applied to a variable
+# with a negative mean, for which the inequality is not valid. As a result, the lower bound for a probability exceeds 1 in our
+# check. The corrected lemma does not apply to the norms of rows and columns, because these norms are positive and skewed, and
+# their distributions have different shapes.
 
 
 # %%
@@ -1111,8 +1131,8 @@ def solved_threshold(sigma_a: float, sigma_b: float, mu: float) -> float:
     printed=r'''"$\Pr[X_a > z] = \Pr[X_a - z > 0]$ $\geq \frac{(\mathbb{E}[X_a - z])^2}{\mathbb{E}[(X_a - z)^2]}$ $=
     \big(\frac{\mu - z}{\sigma_a}\big)^2$"; hence "$z > \sqrt{\sigma_a \sigma_b} - \mu$"''',
     place="Proof of Lemma S1.11, Eqs. S91, S93",
-    holds=r"""The second-moment inequality bounds $\Pr[Y > 0]$ from below only if $\mathbb{E}Y \geq 0$, here for $z \leq
-    \mu$, and its denominator is $\sigma_a^2 + (\mu - z)^2$. Eq. S92 as printed would give $z > \mu +
+    holds=r"""The second-moment inequality bounds $\Pr[Y > 0]$ from below only if $\mathbb{E}Y \geq 0$, which means $z \leq \mu$
+    here. The denominator of this bound is $\sigma_a^2 + (\mu - z)^2$. Eq. S92 as printed would give $z > \mu +
     \sqrt{\sigma_a\sigma_b}$.""",
 )
 def tail_bounds(sigma_a=4.0, sigma_b=2.0, mu=0.5):
@@ -1137,18 +1157,19 @@ show(tail_bounds())
 # %% [markdown]
 # ## Tokens that repeat
 #
-# A token that occurs in several sequences has the same embedding in all of them. If such a token closes every sequence, the update no longer
-# has the distribution of its transpose. The expected squared norms of rows and columns remain equal. The fourth powers can differ, but not
-# for Gaussian embeddings.
+# A token that occurs in several sequences has the same embedding in all of these sequences. If such a token is the last token
+# of every sequence, the update no longer has the distribution of its transpose. The expected squared norms of rows and columns
+# remain equal. The expected fourth powers of the norms can differ, but not for Gaussian embeddings.
 #
 # ````{prf:theorem} counts act through the kurtosis
 # :label: thm-s1-12-counts
 #
-# Let the embeddings $e_a$ of the vocabulary have the coordinates $[e_a]_k = \sqrt{\lambda_k}\, z_{ak}$, where the
-# $z_{ak}$ are independent with one law of mean 0, variance 1 and finite kurtosis $\kappa = \mathbb{E} z^4$. Let $n_{ab}$
-# pairs predict token $a$ from token $b \neq a$, so that $\mu_c(b) = \sum_a n_{ab}$ and $\mu_p(a) = \sum_b n_{ab}$. Let the
-# coefficients $\beta_p$ of all pairs $p$ be independent of each other and of the embeddings, with mean 0, variance 1 and
-# finite fourth moments. With $s_r = \sum_k \lambda_k^r$ the update $W = \sum_p \beta_p e_{a_p} e_{b_p}^\top$ satisfies
+# Let the embeddings $e_a$ of the vocabulary have the coordinates $[e_a]_k = \sqrt{\lambda_k}\, z_{ak}$, where the $z_{ak}$ are
+# independent and identically distributed with mean 0, variance 1 and finite kurtosis $\kappa = \mathbb{E} z^4$. Let $n_{ab}$ be
+# the number of pairs in which token $a$ is predicted from token $b \neq a$, so that $\mu_c(b) = \sum_a n_{ab}$ and $\mu_p(a) =
+# \sum_b n_{ab}$. Let the coefficients $\beta_p$ of all pairs $p$ be independent of each other and of the embeddings, with mean
+# 0, variance 1 and finite fourth moments. Let $s_r = \sum_k \lambda_k^r$. Then the update $W = \sum_p \beta_p e_{a_p}
+# e_{b_p}^\top$ satisfies
 #
 # $$
 # \mathbb{E}\sum_k \|w_{\cdot,k}\|^4 - \mathbb{E}\sum_m \|w_{m,\cdot}\|^4
@@ -1158,10 +1179,10 @@ show(tail_bounds())
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Take the expectation over the coefficients first. For independent $\beta_p$ of mean 0 and variance 1,
-# $\mathbb{E}[\beta_p \beta_q \beta_r \beta_s]$ is the number of ways to split $p, q, r, s$ into two pairs of equal indices, and
-# $\mathbb{E}\beta_p^4 - 3$ more where all are equal. Write $p = (a, b)$ and $q = (a', b')$ for the tokens of two pairs.
-# Column $k$ is $\sum_p \beta_p [e_b]_k e_a$, hence
+# We first take the expectation over the coefficients. For independent $\beta_p$ with mean 0 and variance 1, $\mathbb{E}[\beta_p
+# \beta_q \beta_r \beta_s]$ is the number of ways to split $p, q, r, s$ into two pairs of equal indices. If all four indices are
+# equal, $\mathbb{E}\beta_p^4 - 3$ must be added to this number. We write $p = (a, b)$ and $q = (a', b')$ for the tokens of two
+# pairs. Column $k$ is $\sum_p \beta_p [e_b]_k e_a$, and therefore
 #
 # $$
 # \mathbb{E}_\beta \sum_k \|w_{\cdot,k}\|^4 = \sum_{p,q} \sum_k [e_b]_k^2 [e_{b'}]_k^2
@@ -1169,26 +1190,28 @@ show(tail_bounds())
 # + \sum_p (\mathbb{E}\beta_p^4 - 3) \sum_k [e_b]_k^4 \|e_a\|^4 .
 # $$
 #
-# The rows have the same formula with $a$, $b$ and $a'$, $b'$ exchanged. In the last sum the exchange changes nothing in
-# expectation: the two embeddings are independent with one law. Let $F$ be the expectation of the term of
-# $p, q$ in the first sum, and $G$ that with $a, b$ and $a', b'$ exchanged. Which of the four tokens are equal decides:
+# The rows have the same formula with $a$, $b$ and $a'$, $b'$ exchanged. The expectation of the last sum does not change under
+# this exchange, because the two embeddings are independent and identically distributed. Let $F$ be the expectation of the term
+# of $p, q$ in the first sum, and let $G$ be the same expectation with $a$ and $b$ and with $a'$ and $b'$ exchanged. The
+# difference $F - G$ depends on which of the four tokens are equal:
 #
-# - $\{a, b\}$ and $\{a', b'\}$ have no token in common; or $a = a'$ and $b = b'$; or $a = b'$ and $b = a'$: $F = G$, because
-#   renaming independent embeddings of one law turns one into the other.
-# - $a = b'$ and the tokens $b$, $a'$ differ from it and from each other: renaming $b$ and $a'$ turns $F$ into $G$. The
-#   same for $b = a'$.
-# - $a = a'$ and $b \neq b'$: $F = 3 s_2\, \mathbb{E}\|e\|^4 = 3 s_2 (s_1^2 + (\kappa - 1) s_2)$ and
+# - $\{a, b\}$ and $\{a', b'\}$ have no token in common, or $a = a'$ and $b = b'$, or $a = b'$ and $b = a'$. Then $F = G$,
+#   because renaming independent and identically distributed embeddings turns $F$ into $G$.
+# - $a = b'$, and the tokens $b$ and $a'$ differ from this token and from each other. Then $F = G$, because renaming $b$ and
+#   $a'$ turns $F$ into $G$. The same is true for $b = a'$.
+# - $a = a'$ and $b \neq b'$. Then $F = 3 s_2\, \mathbb{E}\|e\|^4 = 3 s_2 (s_1^2 + (\kappa - 1) s_2)$ and
 #   $G = \sum_k \mathbb{E}[e]_k^4\, (s_1^2 + 2 s_2) = \kappa s_2 (s_1^2 + 2 s_2)$, so $F - G = -A$ with
 #   $A = (\kappa - 3) s_2 (s_1^2 - s_2)$. For $b = b'$ and $a \ne a'$, $F - G = A$.
 #
-# The third case occurs $\sum_t (\mu_p(t)^2 - \sum_b n_{tb}^2)$ times with $-A$ and $\sum_t (\mu_c(t)^2 - \sum_a n_{at}^2)$ times
-# with $A$; the sums of squares cancel.
+# The third case occurs $\sum_t (\mu_p(t)^2 - \sum_b n_{tb}^2)$ times with $-A$ and $\sum_t (\mu_c(t)^2 - \sum_a n_{at}^2)$
+# times with $A$. The sums of the squares $n_{tb}^2$ and $n_{at}^2$ cancel.
 # ```
 # ````
 #
-# Because the counts enter squared, one token that is predicted very often outweighs many tokens that serve as context slightly more often than
-# they are predicted. The kurtosis of the coordinates, a measure of how heavy their tails are, decides which side the counts favour. A
-# Gaussian has a kurtosis of 3. A side that gains above 3 loses below 3.
+# Because the formula contains the squares of the counts, one token that is predicted very often outweighs many tokens that
+# serve as context slightly more often than they are predicted. The sign of the difference depends on the kurtosis of the
+# coordinates, which measures how heavy their tails are. The kurtosis of a Gaussian is 3. If the columns are the more uneven
+# side for a kurtosis above 3, the rows are the more uneven side for a kurtosis below 3.
 
 
 # %% tags=["remove-cell"]
@@ -1222,14 +1245,14 @@ def every_update(pairs: tuple[tuple[int, int], ...], variances: tuple[float, ...
     place="Proof of Theorem S1.12, Eqs. S96 to S98",
     holds=r"""For independent coefficients and embeddings of $d$ independent coordinates of variance 1 and kurtosis
     $\kappa$, $\mathbb{E}\sum_k \|w_{\cdot,k}\|^4 - \mathbb{E}\sum_m \|w_{m,\cdot}\|^4 = d^2 (d - 1) (\kappa - 3) \sum_t
-    (\mu_c(t)^2 - \mu_p(t)^2)$ where no token occurs twice in a sequence. The counts enter squared, so that one frequent token
-    outweighs most other tokens, and the kurtosis decides which side the counts favour.""",
+    (\mu_c(t)^2 - \mu_p(t)^2)$, provided that no token occurs twice in a sequence. The formula contains the squares of the counts,
+    so one frequent token outweighs most other tokens, and its sign depends on the kurtosis.""",
 )
 def counts_and_kurtosis():
     difference, variances = r"$\mathbb{E}\sum_k \|w_{\cdot,k}\|^4 - \mathbb{E}\sum_m \|w_{m,\cdot}\|^4$", (1.0, 0.5)
     for pairs, said, paper in (
-        (((2, 0), (2, 1)), "two tokens context of a third, which closes both sequences", "> 0"),
-        (((0, 2), (1, 2)), "a token that opens both sequences", ""),
+        (((2, 0), (2, 1)), "two tokens are context of a third token, which ends both sequences", "> 0"),
+        (((0, 2), (1, 2)), "one token begins both sequences", ""),
     ):
         counts = torch.zeros(3, 3).double().index_put(tuple(torch.tensor(pairs).T), torch.ones(2).double())
         for kurtosis in (2.0, 5.0):  # below a Gaussian's and above
@@ -1260,14 +1283,14 @@ def closed_sequences(d: int, n_draws: int, seed: int) -> dict[Law, Float[Tensor,
 @claim(
     "S1.12",
     "(repeated tokens)",
-    "columns dominate if one token closes every sequence",
+    "columns dominate if one token ends every sequence",
     Verdict.CHANGES,
     printed=r""""[T]here exists a value $\gamma \in \mathbb{R}$ such that, $\Pr[\|w_{\cdot,k}\| > w] >
     \Pr[\|w_{m,\cdot}\| > w]$ $\forall w > \gamma$".""",
     place="Theorem S1.12, Eq. S94",
-    holds="""Let one token close every sequence, and let all other tokens occur once. The ratio of Eq. S96 is then above 1 for every
-    other token. Large norms are found among the rows if the coordinates of the embeddings have a Laplace distribution, among the
-    columns if they have a uniform distribution, and equally on both sides if they have a Gaussian distribution.""",
+    holds="""Let every sequence end with the same token, and let all other tokens occur once. The ratio in Eq. S96 is then above 1 for
+    every other token. Large norms occur among the rows if the coordinates of the embeddings have a Laplace distribution, among the
+    columns if they have a uniform distribution, and equally often on both sides if they have a Gaussian distribution.""",
 )
 def repeated_tokens(d=48, n_draws=600, seed=0):
     sides = {Law.GAUSSIAN: "=", Law.LAPLACE: "<", Law.UNIFORM: ">"}
@@ -1281,22 +1304,22 @@ show(repeated_tokens(seed=seed))
 # %% [markdown]
 # ## Alignment in a random basis
 #
-# The alignment $D(S)$ of {prf:ref}`prop-s1-12-condition` is 1 on average for *every* spectrum in a random basis. For a
-# random unit vector $q$, $\mathbb{E} q_i^4 = 3 / (d(d+2))$ and $\mathbb{E} q_i^2 q_j^2 = 1 / (d(d+2))$, hence
-# $\mathbb{E} (q^\top S q)^2 = (\mathrm{Tr}(S)^2 + 2\,\mathrm{Tr}(S^2)) / (d(d+2))$ for each of the $d$ diagonal entries.
-# For a single vector, $S = e e^\top$, $D$ is a third of the kurtosis of its entries, up to the factor $(d+2)/d$.
+# In a random basis, the mean of the alignment $D(S)$ in {prf:ref}`prop-s1-12-condition` is 1 for *every* spectrum. For a random
+# unit vector $q$, $\mathbb{E} q_i^4 = 3 / (d(d+2))$ and $\mathbb{E} q_i^2 q_j^2 = 1 / (d(d+2))$. Therefore $\mathbb{E} (q^\top S
+# q)^2 = (\mathrm{Tr}(S)^2 + 2\,\mathrm{Tr}(S^2)) / (d(d+2))$ for each of the $d$ diagonal entries. For a single vector, $S = e
+# e^\top$, $D$ is a third of the kurtosis of its entries, up to the factor $(d+2)/d$.
 #
 # ## Coefficients that are linear in the key
 #
-# Prop. 2.2 of the paper as printed has $\beta_{ij} = \delta_i^\top x_j$. This coefficient is linear in the key, and its error $\delta_i$
-# belongs to the query.
+# In Prop. 2.2 of the paper, as printed, the coefficients are $\beta_{ij} = \delta_i^\top x_j$. Such a coefficient is linear in
+# the key, and the error $\delta_i$ belongs to the query.
 #
 # ````{prf:proposition} errors independent of the embeddings
 # :label: prop-s1-12-errors
 #
-# Let $\beta_{ij} = \delta_i^\top x_j$ with errors $\delta_i$ of mean zero and covariance $I/d$, independent of each other and
-# of the embeddings, and Gaussian embeddings. With $n_i = |C_i|$ and
-# $K_i = \bigl( n_i(n_i+1)\Sigma^2 + n_i \mathrm{Tr}(\Sigma) \Sigma \bigr)/d$, for $i \notin C_i$,
+# Let the embeddings be Gaussian, and let $\beta_{ij} = \delta_i^\top x_j$, where the errors $\delta_i$ have mean zero and
+# covariance $I/d$ and are independent of each other and of the embeddings. With $n_i = |C_i|$ and $K_i = \bigl(
+# n_i(n_i+1)\Sigma^2 + n_i \mathrm{Tr}(\Sigma) \Sigma \bigr)/d$, for $i \notin C_i$,
 #
 # $$
 # \mathbb{E}\|w_{m,\cdot}\|^2 = \Sigma_{mm} \sum_i \mathrm{Tr}(K_i), \qquad
@@ -1306,33 +1329,34 @@ show(repeated_tokens(seed=seed))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# The update is $\sum_i x_i (A_i \delta_i)^\top$ with $A_i = \sum_{j \in C_i} x_j x_j^\top$. Terms of different $i$ do not mix
-# in the expectation of squares, because the errors are independent with mean zero. As $i \notin C_i$, $x_i$ is
-# independent of $A_i$, and $\mathbb{E}[A_i \delta_i \delta_i^\top A_i] = \mathbb{E}[A_i^2]/d$. Equal indices add
-# $\mathbb{E}[x x^\top x x^\top] = 2 \Sigma^2 + \mathrm{Tr}(\Sigma)\, \Sigma$ each to $\mathbb{E}[A_i^2]$, different ones
-# $\Sigma^2$, which gives $K_i$.
+# The update is $\sum_i x_i (A_i \delta_i)^\top$ with $A_i = \sum_{j \in C_i} x_j x_j^\top$. The products of terms with
+# different $i$ have expectation zero, because the errors are independent with mean zero. Because $i \notin C_i$, $x_i$ is
+# independent of $A_i$, and $\mathbb{E}[A_i \delta_i \delta_i^\top A_i] = \mathbb{E}[A_i^2]/d$. Each pair of equal indices adds
+# $\mathbb{E}[x x^\top x x^\top] = 2 \Sigma^2 + \mathrm{Tr}(\Sigma)\, \Sigma$ to $\mathbb{E}[A_i^2]$, and each pair of different
+# indices adds $\Sigma^2$, which gives $K_i$.
 # ```
 # ````
 #
-# The rows depend on $\Sigma$, whereas the columns depend partly on $\Sigma^2$. If $\Sigma$ is *diagonal* with unequal variances
-# $\lambda_k$, the columns are the more uneven side in expected squared norms.
+# The rows depend on $\Sigma$, whereas the columns also depend on $\Sigma^2$. If $\Sigma$ is *diagonal* with unequal variances
+# $\lambda_k$, the expected squared norms of the columns are therefore more uneven than those of the rows.
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Normalised to sum 1, the rows have $p_k \propto \lambda_k$ and the columns $q_k = p_k h_k$ with $h_k$ increasing in
-# $\lambda_k$. Chebyshev's sum inequality gives $\sum_k p_k q_k \ge \sum_k p_k^2$, strictly unless all $\lambda_k$ are equal, and
-# Cauchy's $(\sum_k p_k q_k)^2 \le \sum_k p_k^2 \sum_k q_k^2$.
+# We normalise the expected squared norms of each side so that their sum is 1. The rows then have the values $p_k \propto
+# \lambda_k$, and the columns have the values $q_k = p_k h_k$, where $h_k$ increases with $\lambda_k$. Chebyshev's sum
+# inequality gives $\sum_k p_k q_k \ge \sum_k p_k^2$, with equality only if all $\lambda_k$ are equal. By Cauchy's inequality,
+# $(\sum_k p_k q_k)^2 \le \sum_k p_k^2 \sum_k q_k^2$. Both inequalities together imply $\sum_k q_k^2 \ge \sum_k p_k^2$.
 # ```
 # ````
 #
 # Correlated coordinates can reverse this, because $(\Sigma^2)_{kk}$ contains the squared covariances of coordinate $k$ with all other
 # coordinates.
 #
-# So with uncorrelated coordinates, the *conclusion* of {prf:ref}`thm-s1-12` is true for expected squares. The reason is not the reason that the
-# proof gives, and the conclusion is true for bidirectional training as well, which contradicts Cor. S1.13 of the paper. We have proven
-# nothing about tails. If the error depends on the embedding of the query as $\delta_i = B^\top x_i$, {prf:ref}`prop-s1-12-law` (b)
-# applies. In simulations, the exact gradients of a small Transformer with random weights and a softmax behave like independent errors, but
-# we have no proof.
+# With uncorrelated coordinates, the *conclusion* of {prf:ref}`thm-s1-12` is therefore true for expected squared norms, but not
+# for the reason given in the proof. Moreover, the conclusion is also true for bidirectional training, which contradicts Cor.
+# S1.13 of the paper. We have not proven any statement about tails. If the error depends linearly on the embedding of the query,
+# $\delta_i = B^\top x_i$, {prf:ref}`prop-s1-12-law` (b) applies. In simulations, the exact gradients of a small Transformer
+# with random weights and a softmax behave like independent errors, but we have no proof.
 
 
 # %% tags=["remove-cell"]
@@ -1422,16 +1446,17 @@ show(exact_gradients(exponent=exponent, seed=seed))
 # %% [markdown]
 # ## A first token that is always present
 #
-# In autoregressive training, the first token of every sequence is in the context of all other tokens and is never predicted. With the exact
-# coefficients, this token does not even act as a query, because it attends only to itself, and a softmax over a single score has no
-# gradient. A constant first token therefore adds $u e^\top$, with its own embedding $e$ on the key side and a sum $u$ over many tokens on
-# the query side.
+# In autoregressive training, the first token of every sequence is in the context of all other tokens and is never predicted.
+# With the exact coefficients, this token does not even act as a query, because it attends only to itself, and a softmax over a
+# single score has no gradient. A constant first token with embedding $e$ therefore adds $u e^\top$ to the update, where $u$ is
+# a sum over many queries.
 #
-# If the other embeddings are isotropic, the effect of the first token depends on the kurtosis of the entries of $e$, by
-# {eq}`eq-s1-12-alignment`. A Gaussian $e$ whose coordinates have equal variances has no effect, although its ratio $\mu_c/\mu_p$ is infinite.
-# In simulations, heavy-tailed entries or a few outlying coordinates make the columns the uneven side, and entries with lighter tails than a
-# Gaussian make the rows the uneven side. (The directionality score hardly shows this, because a few very long columns also raise the
-# threshold that they have to exceed.)
+# If the other embeddings are isotropic, the effect of the first token depends on the kurtosis of the entries of $e$ (see
+# {eq}`eq-s1-12-alignment`). If $e$ is Gaussian and its coordinates have equal variances, the first token has no effect,
+# although its ratio $\mu_c/\mu_p$ is infinite. In simulations, the columns are the more uneven side if the entries of $e$ have
+# heavy tails or if a few coordinates of $e$ are outliers. The rows are the more uneven side if the entries have lighter tails
+# than a Gaussian. (The directionality score hardly changes, because a few very long columns also raise the threshold of the
+# columns.)
 
 
 # %% tags=["remove-cell"]
@@ -1466,12 +1491,12 @@ show(constant_context_token(d=max(d, 32), seed=seed))
 # %% [markdown]
 # ## The first token of a trained decoder
 #
-# We recorded the inputs of all attention layers of SmolLM2, a decoder, and of MiniLM, an encoder, while both models read a short text, and
-# we inserted these inputs into {eq}`eq-uniform-softmax`. In SmolLM2, the keys are the more uneven side in most layers if we subtract the mean
-# of the inputs. Without the first token, both sides are equally uneven. However, all inputs of SmolLM2 share a few large coordinates. These
-# coordinates make the queries uneven, whereas the softmax removes everything that all keys share. So if we do not subtract the mean, the
-# queries are the more uneven side in all layers. This result comes from one small decoder with 4-bit weights, one text, and a model of noise
-# at uniform attention.
+# We recorded the inputs of all attention layers of SmolLM2, a decoder, and of MiniLM, an encoder, while both models read a
+# short text, and we inserted these inputs into {eq}`eq-uniform-softmax`. In SmolLM2, the keys are the more uneven side in most
+# layers if we subtract the mean of the inputs. Without the first token, both sides are equally uneven. However, all inputs of
+# SmolLM2 share a few large coordinates. These coordinates make the queries uneven, whereas the softmax removes everything that
+# all keys share. If we do not subtract the mean, the queries are therefore the more uneven side in all layers. We obtained this
+# result for one small decoder with 4-bit weights and one text, and we assumed uniform attention and random errors.
 
 
 # %% tags=["remove-cell"]
@@ -1485,7 +1510,7 @@ def keys_over_queries(model: str) -> Float[np.ndarray, "layers 2 2"]:
 @claim(
     "S1.12",
     "(first token, measured)",
-    "in SmolLM2 the first token makes keys uneven, and the mean of the inputs makes queries more so",
+    "in SmolLM2, the first token makes the keys uneven, but the mean of the inputs makes the queries even more uneven",
     Verdict.HOLDS,
     ours=True,
 )
@@ -1513,9 +1538,10 @@ show(first_token_of_a_decoder())
 # ````{prf:proposition} a shared mean shows in rows
 # :label: prop-s1-12-mean
 #
-# Let $x_i = \mu + z_i$ with independent $z_i$ of mean 0 and covariance $\Sigma$. Let the coefficients be independent of
-# them, with $\sum_j \beta_{ij} = 0$ and $\beta_{ii} = 0$ for every $i$, and let $b_j = \sum_i \beta_{ij}$. Then, for any
-# objective and given coefficients, $\Delta W = \sum_{ij} \beta_{ij} x_i x_j^\top$ has
+# Let $x_i = \mu + z_i$, where the $z_i$ are independent with mean 0 and covariance $\Sigma$. Let the coefficients be
+# independent of the embeddings, let $\sum_j \beta_{ij} = 0$ and $\beta_{ii} = 0$ for every $i$, and let $b_j = \sum_i
+# \beta_{ij}$. Then, for any objective and for given coefficients, the update $\Delta W = \sum_{ij} \beta_{ij} x_i x_j^\top$
+# satisfies
 #
 # $$
 # \begin{aligned}
@@ -1526,22 +1552,23 @@ show(first_token_of_a_decoder())
 # \end{aligned}
 # $$ (eq-s1-12-mean)
 #
-# For $\Sigma = \sigma^2 I$ all columns have the same expected squared norm, and row $m$ has one that grows with $\mu_m^2$.
+# For $\Sigma = \sigma^2 I$, all columns have the same expected squared norm, whereas the expected squared norm of row $m$ increases with $\mu_m^2$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# As the rows of $B$ add up to 0, $\sum_j \beta_{ij} x_j = \sum_j \beta_{ij} z_j$ and $\Delta W = \mu v^\top + Y$ with
-# $v = \sum_j b_j z_j$ and $Y = \sum_{ij} \beta_{ij} z_i z_j^\top$. The squared norms of $Y$ are those of
-# {prf:ref}`prop-s1-12-expectation`, with positions for tokens and no pairs of equal ones; those of $\mu v^\top$ have the means
-# $\mu_m^2\, \mathbb{E}\|v\|^2 = \mu_m^2 \|b\|^2 \mathrm{Tr}(\Sigma)$ and $\|\mu\|^2\, \mathbb{E} v_k^2 = \|\mu\|^2 \|b\|^2 \Sigma_{kk}$.
-# The products of $\mu v^\top$ with $Y$ contain three of the $z$, of which $z_i$ and $z_j$ with $i \ne j$ differ: one of them
-# occurs once, and the mean is 0.
+# Because each row of $B$ adds up to 0, $\sum_j \beta_{ij} x_j = \sum_j \beta_{ij} z_j$ and $\Delta W = \mu v^\top + Y$ with
+# $v = \sum_j b_j z_j$ and $Y = \sum_{ij} \beta_{ij} z_i z_j^\top$. The expected squared norms of $Y$ follow from
+# {prf:ref}`prop-s1-12-expectation`, with positions instead of tokens and without pairs of equal positions. The expected squared
+# norms of the rows and columns of $\mu v^\top$ are $\mu_m^2\, \mathbb{E}\|v\|^2 = \mu_m^2 \|b\|^2 \mathrm{Tr}(\Sigma)$ and
+# $\|\mu\|^2\, \mathbb{E} v_k^2 = \|\mu\|^2 \|b\|^2 \Sigma_{kk}$. Each product of a term of $\mu v^\top$ and a term of $Y$
+# contains three of the vectors $z$. Two of these vectors, $z_i$ and $z_j$ with $i \ne j$, are different, so at least one vector
+# occurs exactly once, and the mean of the product is 0.
 # ```
 # ````
 #
-# So a mean that all embeddings share, for example in a few outlying coordinates, makes the *rows* dominate. This is true for every objective,
-# as long as the coefficients do not depend on the embeddings.
+# A mean that all embeddings share, for example in a few outlying coordinates, therefore makes the *rows* dominate. This is true
+# for every objective, provided that the coefficients do not depend on the embeddings.
 
 
 # %% tags=["remove-cell"]
@@ -1562,7 +1589,7 @@ CENTRED = torch.tensor([[0, 1, -1], [2, 0, -2], [-3, 3, 0]]).double()  # coeffic
 @claim(
     "S1.12",
     "(a mean that all embeddings share)",
-    "a mean shared by all embeddings shows in rows",
+    "a mean that all embeddings share makes the rows uneven",
     Verdict.HOLDS,
     ours=True,
 )

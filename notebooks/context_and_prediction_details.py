@@ -9,14 +9,15 @@
 # %% [markdown]
 # # Details: Early tokens serve as context more often because of where they stand
 #
-# A decoder predicts each token from the tokens before it, which are called its *context*. The paper {cite}`saponati2025` assumes that
-# most tokens serve as context more often than they are predicted (Appendix S1.4.4), and it concludes that the columns of the [query-key
-# matrix](bilinear_form.py) $\Wqk$ grow more than the rows. [Page 7](directionality.py) says what follows from this page, which has the
-# proofs and the checks.
+# A decoder predicts each token from the tokens before it, which are called its *context*. The paper {cite}`saponati2025`
+# assumes that most tokens serve as context more often than they are predicted (Appendix S1.4.4), and it concludes that the
+# columns of the [query-key matrix](bilinear_form.py) $\Wqk$ grow more than the rows. This page contains the proofs and the
+# checks of this argument, and [page 7](directionality.py) explains what follows from them.
 #
-# **Whether a token serves as context more often depends only on where the token stands in the sequences on which a model is trained.
-# Correlations between tokens play no role. If the sequences are cut from a text at random positions, no token is favoured. And the columns
-# do not gain from either role, because each pair of tokens adds the same total to the rows and to the columns.**
+# **Whether a token serves as context more often than it is predicted depends only on the positions of the token in the training
+# sequences. Correlations between tokens play no role. If the sequences are cut from a text at random positions, every token
+# serves as context as often as it is predicted. Moreover, neither role makes the columns longer than the rows on average,
+# because the squared norms of the rows and of the columns have the same sum in every matrix.**
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding of the toy Transformers, a multiple of n_heads; in [8, 256]
@@ -110,9 +111,10 @@ assert ((anywhere - 1).abs() < 5 * error_at_1).all()
 glue("vocab", N_VOCAB)
 
 # %% [markdown]
-# :::{admonition} How sure is this
-# The statements on this page are proven, and simulations of texts of {glue:text}`vocab` tokens agree with them. We did not count tokens
-# in a real corpus. The counts say how often a token plays a role, but not how much it contributes each time.
+# :::{admonition} How sure is this?
+# We prove the statements on this page, and simulations with a vocabulary of {glue:text}`vocab` tokens agree with them. We did
+# not count tokens in a real corpus. The counts show how often a token plays each role, but not how much the token contributes
+# each time.
 # :::
 #
 # ## A token is predicted, or it serves as context
@@ -120,24 +122,26 @@ glue("vocab", N_VOCAB)
 # ````{prf:definition} Def. S1.3 of the paper: three objectives as sets of pairs
 # :label: def-s1-3
 #
-# In a *pair* $(i, j)$ token $t_i$ is predicted, and token $t_j$ is *context*: one of the tokens from which it is
+# In a *pair* $(i, j)$, token $t_i$ is predicted, and token $t_j$ is *context*, that is, one of the tokens from which $t_i$ is
 # predicted. The pairs of a sequence $t_1, \dots, t_N$ are:
 #
-# - *autoregressive*: all with $j < i$;
-# - *bidirectional*: all with $j \ne i$;
-# - *masked*: all with $i$ masked and $j$ visible.
+# - *autoregressive*: all pairs with $j < i$;
+# - *bidirectional*: all pairs with $j \ne i$;
+# - *masked*: all pairs in which $i$ is masked and $j$ is visible.
 #
-# $C_i = \{j : (i, j) \text{ is a pair}\}$ is the context of $i$, and $P_j = \{i : (i, j) \text{ is a pair}\}$ what $j$ helps
-# to predict. The loss is $-\sum_i \log p(t_i \mid \{t_j : j \in C_i\})$ over all $i$ that are predicted.
+# The set $C_i = \{j : (i, j) \text{ is a pair}\}$ is the context of $i$, and $P_j = \{i : (i, j) \text{ is a pair}\}$ contains
+# the positions that $j$ helps to predict. The loss is $-\sum_i \log p(t_i \mid \{t_j : j \in C_i\})$, where the sum runs over
+# all predicted positions $i$.
 # ````
 #
-# Each pair adds one matrix $\beta_{ij}\, x_i x_j^\top$ to the gradient of $\Wqk$: an outer product of two embeddings times a number ([the
-# gradient of $\Wqk$](implicit_gradient.py)). {numref}`fig-painter` adds up these matrices for *the dog met my old cat*. Press *Play*. In the
-# autoregressive sum, each pair occurs in one order only, and the [symmetry score](two_scores_details.py) $s$ ends far from 1. If you
-# choose *bidirectional* with coefficients that are equal in both orders, the sum has $s = 1$. With the *exact* coefficients of a small
-# Transformer with random weights, none of the sums is symmetric. [Another
-# page](symmetric_updates.py#in-untrained-models-two-tokens-do-not-help-each-other-equally) examines when the coefficients of both orders are
-# equal.
+# Each pair adds one matrix $\beta_{ij}\, x_i x_j^\top$ to the gradient of $\Wqk$. This matrix is an outer product of two
+# embeddings, multiplied by a number ([the gradient of $\Wqk$](implicit_gradient.py)). {numref}`fig-painter` shows the sum of
+# these matrices for *the dog met my old cat*. Press *Play* to add the matrices one by one. In the autoregressive sum, each pair
+# occurs in only one order, and the [symmetry score](two_scores_details.py) $s$ of the sum is far from 1. If you choose
+# *bidirectional* with coefficients that are equal in both orders, the sum has $s = 1$. If you choose the *exact* coefficients
+# of a small Transformer with random weights, the sum is not symmetric for any objective. The conditions under which the
+# coefficients of both orders are equal are the topic of [another
+# page](symmetric_updates.py#in-untrained-models-two-tokens-do-not-help-each-other-equally).
 
 # %% tags=["remove-cell"]
 assert all(
@@ -150,8 +154,8 @@ painter(seed)
 # %% [markdown]
 # ## The objectives
 #
-# {prf:ref}`def-s1-3` describes each objective by a set of pairs. The check counts these pairs. It also splits the joint probability of a
-# random process into the factors of the autoregressive loss.
+# {prf:ref}`def-s1-3` describes each objective by a set of pairs. In the following check, we count these pairs. We also confirm
+# that the joint probability of a random process is the product of the factors in the autoregressive loss.
 
 
 # %%
@@ -160,8 +164,8 @@ painter(seed)
     "Eqs. S6, S7, S9, S10",
     "each objective conditions on its own set of pairs",
     Verdict.HOLDS,
-    remark=r"""Eq. S10 writes $M \in [1, \dots, N]$ for the subset $M \subset \{1, \dots, N\}$; the text numbers tokens from 1
-    in some places and from 0 in others.""",
+    remark=r"""In Eq. S10, $M \in [1, \dots, N]$ stands for the subset $M \subset \{1, \dots, N\}$. The paper numbers tokens from 1 in
+    some places and from 0 in other places.""",
 )
 def objectives_definition(n_tokens=5, n_vocab=3, seed=0):
     joint, n = random_joint(n_tokens, n_vocab, seed), n_tokens
@@ -198,13 +202,14 @@ def expected_loss(joint: Float[Tensor, "..."], modelled: Float[Tensor, "position
 # %% [markdown]
 # ## The product of two-sided conditionals
 #
-# The autoregressive loss of {prf:ref}`def-s1-3` is the negative logarithm of a factorisation of $\Pr[U]$ (Eq. S6 of the paper).
-# Equation S8 of the paper treats the bidirectional objective in the same way:
-# $\Pr[U] = \prod_i \Pr[t_i \mid \text{all other tokens}]$. This equation is wrong. For two fair bits that agree with probability $q$,
-# two of the four products are $q^2$ and the other two are $(1 - q)^2$, and the four products add up to 1 only for $q = 1/2$.
+# The autoregressive loss in {prf:ref}`def-s1-3` is the negative logarithm of a factorisation of $\Pr[U]$ (Eq. S6 of the paper).
+# In Equation S8, the paper states a similar factorisation for the bidirectional objective, $\Pr[U] = \prod_i \Pr[t_i \mid
+# \text{all other tokens}]$. This equation is wrong. As a counterexample, consider two fair bits that agree with probability
+# $q$. Two of the four products are $q^2$ and the other two are $(1 - q)^2$, so the four products add up to 1 only if $q = 1/2$.
 #
-# The product is known as the *pseudo-likelihood*. The paper does not use Equation S8 again. As an objective, the pseudo-likelihood is
-# sound, because on average each of its terms is smallest at the true conditional probability.
+# The product is known as the *pseudo-likelihood*. The paper does not use Equation S8 again. The pseudo-likelihood is
+# nevertheless a valid objective, because the expected value of each term in the loss is smallest at the true conditional
+# probability.
 
 
 # %%
@@ -215,10 +220,9 @@ def expected_loss(joint: Float[Tensor, "..."], modelled: Float[Tensor, "position
     Verdict.MISPRINT,
     printed=r'''"$\Pr[U] = \Pr[t_1, \dots, t_N]$ $= \prod_{i=1}^N \Pr[t_i | t_1, \dots, t_{i-1}, t_{i+1}, \dots, t_N]$"''',
     place="Definition S1.3, Eq. S8",
-    holds=r"""The product is the pseudo-likelihood of $U$. It equals $\Pr[U]$ when the tokens are independent; for correlated
-    tokens it does not even sum to 1.""",
-    remark="""Nothing after Eq. S8 uses it. The objective S9 is sound without it, because on average each of its terms is smallest
-    at the true conditional probability.""",
+    holds=r"""The product is the pseudo-likelihood of $U$. It equals $\Pr[U]$ if the tokens are independent. For correlated tokens, its sum over all sequences is not even 1.""",
+    remark="""The paper does not use Eq. S8 later. The objective in Eq. S9 is valid without it, because the expected value of each of its
+    terms is smallest at the true conditional probability.""",
 )
 def bidirectional_factorisation(n_tokens=4, n_vocab=2, seed=0):
     joint, (same, other) = random_joint(n_tokens, n_vocab, seed), (AGREEMENT / 2, (1 - AGREEMENT) / 2)
@@ -243,20 +247,20 @@ show(bidirectional_factorisation(seed=seed))
 #
 # A position of a Transformer attends to a set $A_i$ that differs from the context $C_i$. With a causal mask, position $i$ also attends
 # to itself, because it predicts token $i + 1$, so that $A_i = C_{i+1}$. In masked training, positions also attend to the masked positions,
-# which contain the embedding of the mask token. The sums of {prf:ref}`prop-2-2` run over the attended positions.
+# which contain the embedding of the mask token. The sums in {prf:ref}`prop-2-2` run over the attended positions.
 
 
 # %%
 @claim(
     "S1.3",
     "(attended positions)",
-    "a Transformer attends to the tokens of the context",
+    "a Transformer attends to the tokens in the context",
     Verdict.MISPRINT,
     printed=r"""$C_i$ "is the set of indices defining the set of tokens $\{t_j\}$ of the conditional probability distribution",
     and attention sums over it, "$\sum_{j \in C_i} \alpha_{ij}^l(w^l)\, x_j^{l-1 \top} W_v^l$".""",
     place="Section 2.2, after Eq. 6, and Section S1.3, Eqs. S22 and S26",
-    holds=r"""Attention runs over the positions that the mask lets position $i$ see: $j \le i$ with a causal mask, all $j$
-    without. With a causal mask position $i$ predicts token $i + 1$, and what it attends to is $C_{i+1}$.""",
+    holds=r"""Position $i$ attends to all positions that the mask does not hide. With a causal mask, these are the positions $j \le i$, and
+    without a mask, they are all positions. With a causal mask, position $i$ predicts token $i + 1$ and attends to $C_{i+1}$.""",
 )
 def attended_is_not_conditioned(n_tokens=9):
     causal = attended_matrix(Objective.AUTOREGRESSIVE, n_tokens)
@@ -276,27 +280,27 @@ show(attended_is_not_conditioned(n_tokens=n_tokens))
 # %% [markdown]
 # ## In either role, a token adds the same total to rows and columns
 #
-# In either role, a token adds a matrix of rank 1. As context, the token adds multiples of its embedding to the rows. As a predicted
-# token, it adds multiples of its embedding to the columns.
+# In each role, a token adds a matrix of rank 1. A context token adds multiples of its embedding to the rows. A predicted token
+# adds multiples of its embedding to the columns.
 #
 # ````{prf:proposition} Prop. S1.7 of the paper: updates of rows and columns by one token
 # :label: prop-s1-7
 #
-# Let $\Delta W = \sum_i \sum_{j \in C_i} \beta_{ij}\, x_i x_j^\top$, and let the token $t^*$ stand at one position,
-# with embedding $x_*$. The terms in which it is *context* add up to
+# Let $\Delta W = \sum_i \sum_{j \in C_i} \beta_{ij}\, x_i x_j^\top$, and let the token $t^*$ with embedding $x_*$ occur at one
+# position. The terms in which this token is *context* add up to
 #
 # $$
 # \Delta W \big|_{t_j = t^*} = u\, x_*^\top, \qquad u = \sum_{i \in P_*} \beta_{i*}\, x_i ,
 # $$ (eq-s1-7-context)
 #
-# so that column $k$ changes by $[x_*]_k\, u$ and row $m$ by $[u]_m\, x_*^\top$. The terms in which it is *predicted*
-# add up to
+# so that column $k$ changes by $[x_*]_k\, u$ and row $m$ changes by $[u]_m\, x_*^\top$. The terms in which this token is
+# *predicted* add up to
 #
 # $$
 # \Delta W \big|_{t_i = t^*} = x_*\, w^\top, \qquad w = \sum_{j \in C_*} \beta_{*j}\, x_j ,
 # $$ (eq-s1-7-prediction)
 #
-# so that column $k$ changes by $[w]_k\, x_*$ and row $m$ by $[x_*]_m\, w^\top$.
+# so that column $k$ changes by $[w]_k\, x_*$ and row $m$ changes by $[x_*]_m\, w^\top$.
 # ````
 #
 # ````{dropdown} Proof
@@ -307,9 +311,9 @@ show(attended_is_not_conditioned(n_tokens=n_tokens))
 # \Delta W = \sum_j \Bigl( \sum_{i \in P_j} \beta_{ij}\, x_i \Bigr) x_j^\top = \sum_i x_i \Bigl( \sum_{j \in C_i} \beta_{ij}\, x_j \Bigr)^{\!\top} .
 # $$
 #
-# The term $j = *$ of the first form is {eq}`eq-s1-7-context`, the term $i = *$ of the second is
-# {eq}`eq-s1-7-prediction`. Entry $(m, k)$ of an outer product $a b^\top$ is $[a]_m [b]_k$: its column $k$ is
-# $[b]_k\, a$, its row $m$ is $[a]_m\, b^\top$.
+# The term $j = *$ of the first sum is {eq}`eq-s1-7-context`, and the term $i = *$ of the second sum is
+# {eq}`eq-s1-7-prediction`. The entry $(m, k)$ of an outer product $a b^\top$ is $[a]_m [b]_k$. Therefore its column $k$ is
+# $[b]_k\, a$, and its row $m$ is $[a]_m\, b^\top$.
 # ```
 # ````
 
@@ -320,8 +324,7 @@ show(attended_is_not_conditioned(n_tokens=n_tokens))
     "Eqs. S42, S45-S48, S52",
     "one token adds multiples of its embedding to rows or columns",
     Verdict.HOLDS,
-    remark=r"""In Eqs. S42 and S43, $\beta_{ij}$ should be $\beta_{it^*}$. The list before the proposition exchanges rows and columns
-    in the case that $t^*$ is predicted.""",
+    remark=r"""In Eqs. S42 and S43, $\beta_{ij}$ should be $\beta_{it^*}$. In the list before the proposition, rows and columns are exchanged in the case that $t^*$ is predicted.""",
 )
 def token_contributions(d=24, n_tokens=8, seed=0):
     for objective in TRAINED:
@@ -341,15 +344,16 @@ def token_contributions(d=24, n_tokens=8, seed=0):
 show(token_contributions(d=d, n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
-# Can a token contribute more to the columns as context than as a predicted token? It cannot. Every term is both the context part of one
-# token and the prediction part of another token, and in every matrix the squared norms of the columns have the same sum as the squared
-# norms of the rows. Only the distribution of this total over single rows and columns can differ.
+# Can a token contribute more to the columns as context than as a predicted token? It cannot, because every term is both the
+# context part of one token and the prediction part of another token. Moreover, the squared norms of the columns and of the rows
+# have the same sum in every matrix. Only the distribution of this sum over individual rows and columns can differ.
 #
 # ## The parts of one token
 #
-# The paper gives the formulas of {prf:ref}`prop-s1-7` several times, and some versions contain misprints. Equations 11 and 12 have wrong
-# indices, and Equation 12 has the label of the other case. Equations S43 and S49 print a row as a column, and Equations S44 and S51
-# label a column as a row. Equation S50 is transposed, but the lines that follow from it are correct.
+# The paper states the formulas in {prf:ref}`prop-s1-7` several times, and some versions contain misprints. Equations 11 and 12
+# have wrong indices, and Equation 12 has the label of the other case. In Equations S43 and S49, a row is written as a column,
+# and in Equations S44 and S51, a column is labelled as a row. Equation S50 is transposed, but the lines that follow from it are
+# correct.
 
 
 # %%
@@ -410,8 +414,9 @@ show(row_of_context(d=d, n_tokens=n_tokens, seed=seed))
     w_{k,\cdot} \big|_{t_i=t^*} = \big(\sum_{j \in C_{t^*}} \beta_{t^*j} [x_j]_k\big)\, x_{t^*}$"; "$\big(\sum_{j \in
     C_{t^*}} \beta_{t^*j} x_j\big)\, x_{t^*}^\top$".""",
     place="Proposition S1.7, Eqs. S43 and S44, and its proof, Eqs. S49, S50 and S51",
-    holds=r"""$\Delta w_{m,\cdot} = (\sum_i \beta_{it^*} [x_i]_m)\, x_{t^*}^\top$, a row; $\Delta w_{\cdot,k} |_{t_i = t^*}$ on the
-    left of S44; $x_{t^*} (\sum_j \beta_{t^*j} x_j)^\top$ where $t^*$ is predicted.""",
+    holds=r"""In Eqs. S43 and S49, $\Delta w_{m,\cdot} = (\sum_i \beta_{it^*} [x_i]_m)\, x_{t^*}^\top$ is a row. The left-hand sides of
+    Eqs. S44 and S51 are the column $\Delta w_{\cdot,k} |_{t_i = t^*}$. If $t^*$ is predicted, Eq. S50 is
+    $x_{t^*} (\sum_j \beta_{t^*j} x_j)^\top$.""",
 )
 def rows_and_columns_exchanged(d=24, n_tokens=8, seed=0):
     (beta, x, _), position, k = head_gradient(d, n_tokens, seed), n_tokens // 2, d // 2
@@ -427,9 +432,9 @@ def rows_and_columns_exchanged(d=24, n_tokens=8, seed=0):
 show(rows_and_columns_exchanged(d=d, n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
-# After Eq. 12, the paper states that a context token raises the dimension of the column space in proportion to the tokens that it helps to
-# predict. However, the contribution $u\, x_*^\top$ has rank 1, no matter how many terms $u$ has: one direction in the column space and one
-# in the row space.
+# After Eq. 12, the paper states that a context token increases the dimension of the column space in proportion to the tokens
+# that it helps to predict. However, the contribution $u\, x_*^\top$ has rank 1, no matter how many terms $u$ has. It therefore
+# has one direction in the column space and one direction in the row space.
 
 
 # %%
@@ -443,8 +448,8 @@ show(rows_and_columns_exchanged(d=d, n_tokens=n_tokens, seed=seed))
     embeddings of the predicted tokens, while reducing the row space along the direction of the embedding of $t^*$."
     """,
     place="Section 2.3, after Eq. 12",
-    holds=r"""Its contribution $u\, x_{t^*}^\top$, $u = \sum_i \beta_{it^*} x_i$, has rank 1: one direction in the column
-    space, $u$, and one in the row space, $x_{t^*}$.""",
+    holds=r"""The contribution $u\, x_{t^*}^\top$ of the token, where $u = \sum_i \beta_{it^*} x_i$, has rank 1. It has one direction in the
+    column space, $u$, and one direction in the row space, $x_{t^*}$.""",
 )
 def dimension_of_contribution(d=24, n_tokens=10, seed=0):
     (beta, x, _), middle = head_gradient(d, n_tokens, seed), n_tokens // 2
@@ -461,8 +466,9 @@ def dimension_of_contribution(d=24, n_tokens=10, seed=0):
 show(dimension_of_contribution(d=d, n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
-# The proof ends with the statement that the columns of a token in one role are equivalent to its rows in the other role. The two formulas
-# have the same form. The two matrices are transposes of each other if $\beta_{j*} = \beta_{*j}$ for all $j$.
+# The proof ends with the statement that the columns of a token in one role are equivalent to the rows of this token in the
+# other role. The two formulas do have the same form. However, the two matrices are transposes of each other only under an
+# additional condition, for example if $\beta_{j*} = \beta_{*j}$ for all $j$.
 
 
 # %%
@@ -476,8 +482,8 @@ show(dimension_of_contribution(d=d, n_tokens=n_tokens, seed=seed))
     of each row (column) when $t^*$ is used to predict a set of tokens."
     """,
     place="Proof of Proposition S1.7, after Eq. S52",
-    holds=r"""The formulas have the same form. The updates are transposes of each other if $\beta_{jt^*} = \beta_{t^*j}$ for all
-    $j$, which is an assumption.""",
+    holds=r"""The formulas have the same form. The updates are transposes of each other under the additional assumption that
+    $\beta_{jt^*} = \beta_{t^*j}$ for all $j$.""",
     missing=(r"$\beta_{jt^*} = \beta_{t^*j}$",),
 )
 def roles_exchanged(d=24, n_tokens=8, seed=0):
@@ -497,8 +503,8 @@ show(roles_exchanged(d=d, n_tokens=n_tokens, seed=seed))
 # ````{prf:proposition} Prop. S1.10 of the paper: expected numbers of partners
 # :label: prop-s1-10
 #
-# Let $\mu_c(t)$ be the number of pairs of a random sequence in which token $t$ is context, and $\mu_p(t)$ the number of
-# those in which it is predicted. Let $\pi_k = \Pr[t_k = t]$.
+# Let $\mu_c(t)$ be the number of pairs in a random sequence in which token $t$ is context, and let $\mu_p(t)$ be the number of
+# pairs in which token $t$ is predicted. Let $\pi_k = \Pr[t_k = t]$.
 #
 # - *Autoregressive*: $\mathrm{E}\mu_c = \sum_{k=1}^N (N - k)\, \pi_k$ and
 #   $\mathrm{E}\mu_p = \sum_{k=1}^N (k - 1)\, \pi_k$.
@@ -509,24 +515,25 @@ show(roles_exchanged(d=d, n_tokens=n_tokens, seed=seed))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# *Autoregressive.* An occurrence at position $k$ is context for the $N - k$ later positions and is predicted from the
-# $k - 1$ earlier ones: $\mu_c = \sum_k (N - k)\, 1\{t_k = t\}$ and $\mu_p = \sum_k (k - 1)\, 1\{t_k = t\}$. Take
-# expectations.
+# *Autoregressive.* An occurrence at position $k$ is context for the $N - k$ later positions and is predicted from the $k - 1$
+# earlier positions. Therefore $\mu_c = \sum_k (N - k)\, 1\{t_k = t\}$ and $\mu_p = \sum_k (k - 1)\, 1\{t_k = t\}$, and the
+# claim follows by taking expectations.
 #
-# *Bidirectional.* Every occurrence is paired with the $N - 1$ other positions in either role.
+# *Bidirectional.* In each role, every occurrence is paired with the $N - 1$ other positions.
 #
-# *Masked.* With $m_k = 1$ for a masked position, $\mu_c = \sum_k 1\{t_k = t\} (1 - m_k) \sum_{k' \ne k} m_{k'}$, and
-# $\mu_p$ has $m_k$ and $1 - m_{k'}$ instead. The masks do not depend on the tokens, so that the expectation of each
-# product factorises, and $\mathrm{E}[(1 - m_k)\, m_{k'}] = p (1 - p)$ for $k \ne k'$.
+# *Masked.* Let $m_k = 1$ if position $k$ is masked and $m_k = 0$ otherwise. Then $\mu_c = \sum_k 1\{t_k = t\} (1 - m_k)
+# \sum_{k' \ne k} m_{k'}$, and $\mu_p$ is the same sum with $m_k$ and $1 - m_{k'}$ instead of $1 - m_k$ and $m_{k'}$. Because
+# the masks do not depend on the tokens, the expectation of each product factorises, and $\mathrm{E}[(1 - m_k)\, m_{k'}] = p
+# (1 - p)$ for $k \ne k'$.
 #
-# For equality alone, independent masks are not needed:
-# $\mathrm{E}[(1 - m_k) m_{k'}] - \mathrm{E}[m_k (1 - m_{k'})] = \mathrm{E}\, m_{k'} - \mathrm{E}\, m_k$, which is 0 for
-# equal mask rates. A fixed number of masks per sequence will do.
+# The masks need not be independent if only the equality of the two expected counts is required, because $\mathrm{E}[(1 - m_k)
+# m_{k'}] - \mathrm{E}[m_k (1 - m_{k'})] = \mathrm{E}\, m_{k'} - \mathrm{E}\, m_k$, which is 0 if all mask rates are equal. For
+# example, each sequence may have a fixed number of masks.
 # ```
 # ````
 #
-# So if all positions are masked equally often, only the autoregressive objective can favour a role. For this objective, the mean
-# position of a token decides.
+# If all positions are masked equally often, the two expected counts can therefore differ only for the autoregressive objective.
+# For this objective, their ratio depends on the mean position of a token.
 #
 # ````{prf:corollary} to Prop. S1.10 of the paper: the ratio is the mean position
 # :label: prop-s1-10-position
@@ -537,15 +544,15 @@ show(roles_exchanged(d=d, n_tokens=n_tokens, seed=seed))
 # \frac{\mathrm{E} \mu_c}{\mathrm{E} \mu_p} = \frac{N - \bar k}{\bar k - 1} ,
 # $$ (eq-s1-10-position)
 #
-# which exceeds 1 exactly if $t$ stands before the middle, $\bar k < (N + 1) / 2$. Over the vocabulary the counts
-# balance: $\sum_t \mathrm{E}\mu_c(t) = \sum_t \mathrm{E}\mu_p(t) = N (N - 1) / 2$.
+# which exceeds 1 if and only if the mean position of $t$ lies before the middle, $\bar k < (N + 1) / 2$. Both counts have the
+# same sum over the vocabulary: $\sum_t \mathrm{E}\mu_c(t) = \sum_t \mathrm{E}\mu_p(t) = N (N - 1) / 2$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Divide numerator and denominator by $\sum_k \pi_k$. The ratio decreases in $\bar k$ and is 1 at
-# $N - \bar k = \bar k - 1$. Summed over the vocabulary $\sum_t \pi_k(t) = 1$ for every $k$, and
-# $\sum_k (N - k) = \sum_k (k - 1) = N (N - 1) / 2$.
+# The formula follows if numerator and denominator are divided by $\sum_k \pi_k$. The ratio decreases with $\bar k$ and is 1 if
+# $N - \bar k = \bar k - 1$. The last statement follows because $\sum_t \pi_k(t) = 1$ for every $k$, and $\sum_k (N - k) =
+# \sum_k (k - 1) = N (N - 1) / 2$.
 # ```
 # ````
 
@@ -554,7 +561,7 @@ show(roles_exchanged(d=d, n_tokens=n_tokens, seed=seed))
 @claim(
     "S1.10",
     "Eqs. S68, S72, S76",
-    "in autoregressive training, the ratio of both counts depends on the position",
+    "in autoregressive training, the ratio of both expected counts depends on the positions of the token",
     Verdict.HOLDS,
 )
 def autoregressive_ratio(n_tokens=12, draws=4000, seed=0):
@@ -578,8 +585,8 @@ show(autoregressive_ratio(n_tokens=n_tokens, draws=draws, seed=seed))
 # %% [markdown]
 # ## Counts in the other two objectives
 #
-# In bidirectional training, both counts are $N - 1$ times the number of occurrences of the token, in every sequence. In masked training,
-# the two expected counts agree.
+# In bidirectional training, both counts of a token are $N - 1$ times its number of occurrences in the sequence. In masked
+# training, the two expected counts are equal.
 
 
 # %%
@@ -605,9 +612,9 @@ show(bidirectional_ratio(n_tokens=n_tokens, seed=seed))
     "Eqs. S77, S78, S81",
     "in masked training, both expected counts are equal",
     Verdict.HOLDS,
-    remark="""The proof assumes the same mask rate for all positions and all tokens. This assumption is enough, because the masks of two
-    positions may depend on each other. Tokens such as [CLS] and [SEP] do not meet the assumption, because they serve as context and
-    are never predicted. The third line of Eq. S79 lacks the expectation of the inner sum.""",
+    remark="""The proof assumes that all positions and all tokens have the same mask rate. Under this assumption, the statement is true even
+    if the masks of two positions depend on each other. Tokens such as [CLS] and [SEP] violate the assumption, because they serve as
+    context and are never predicted. In the third line of Eq. S79, the expectation of the inner sum is missing.""",
 )
 def masked_ratio(n_tokens=12, mask_rate=0.15, draws=4000, seed=0):
     s = simulation(n_tokens, draws, seed, Objective.MASKED, mask_rate)
@@ -619,20 +626,20 @@ def masked_ratio(n_tokens=12, mask_rate=0.15, draws=4000, seed=0):
 show(masked_ratio(mask_rate=mask_rate, n_tokens=n_tokens, draws=draws, seed=seed))
 
 # %% [markdown]
-# The expected counts in Equations S79 and S80 of the paper have a factor of $N$ too many, which cancels in the ratio. The check enumerates
-# all sequences and all masks of a short text.
+# The expected counts in Equations S79 and S80 of the paper contain an extra factor of $N$, which cancels in the ratio. In the
+# following check, we enumerate all sequences and all masks of a short text.
 
 
 # %%
 @claim(
     "S1.10",
     "Eqs. S79, S80",
-    "the expected counts in masked training have this value",
+    "the expected counts in masked training contain a factor of N",
     Verdict.MISPRINT,
     printed=r'''"$N\rho(N-1)(1-\rho) \sum_{k=1}^N \Pr(t_k = t^*)$"''',
     place="Proof of Proposition S1.10, Eqs. S79, S80",
-    holds=r"$\rho (1-\rho) (N-1) \sum_k \Pr[t_k = t^*]$, with $\rho$ the share of masked tokens",
-    remark="The ratio S81 is not affected.",
+    holds=r"$\rho (1-\rho) (N-1) \sum_k \Pr[t_k = t^*]$, where $\rho$ is the share of masked tokens",
+    remark="The ratio in Eq. S81 is correct.",
 )
 def masked_expectation(n_tokens=4, mask_rate=0.15, seed=0):
     chain, masks = drifting_chain(seed), torch.cartesian_prod(*[torch.tensor([False, True])] * n_tokens)
@@ -653,10 +660,11 @@ def masked_expectation(n_tokens=4, mask_rate=0.15, seed=0):
 show(masked_expectation(mask_rate=mask_rate, seed=seed))
 
 # %% [markdown]
-# ## The sums of the proof
+# ## The sums in the proof
 #
-# In Equation S73, the sum over predicted positions stops at $N - 1$. In Equations S74, S75, S83 and S84, the positions start at 0. With
-# the correct limits, Equations S83 and S84 have the values that the paper states.
+# In Equation S73, the sum over predicted positions ends at $N - 1$ instead of $N$. In Equations S74, S75, S83 and S84, the
+# positions start at 0 instead of 1. With the correct limits, the sums in Equations S83 and S84 have the values that the paper
+# states.
 
 
 # %%
@@ -673,8 +681,8 @@ def positions(n_tokens: int) -> range:
     printed=r""""$\mu_p(t^*) = \sum_{l=1}^{N-1} \sum_{k=1}^{l-1} \mathbb{1}\{t_l = t^*\}$", "the number of tokens predicted by
     $t^*$"; "$\sum_{k=0}^N$".""",
     place="Proof of Proposition S1.10, after Eq. S71 and Eqs. S73, S74, S75, and Section S1.4.3, Eqs. S83, S84",
-    holds=r"""$\mu_p = \sum_{l=1}^{N} \sum_{k=1}^{l-1} 1\{t_l = t^*\}$, the tokens that predict $t^*$; and $\sum_{k=1}^{N}$, with
-    which S83 and S84 have the value they state.""",
+    holds=r"""The number of tokens that predict $t^*$ is $\mu_p = \sum_{l=1}^{N} \sum_{k=1}^{l-1} 1\{t_l = t^*\}$. The other sums are
+    $\sum_{k=1}^{N}$. With these limits, Eqs. S83 and S84 have the printed values.""",
 )
 def limits_of_sums(n_tokens=12, draws=200, seed=0):
     s, n = simulation(n_tokens, draws, seed), n_tokens
@@ -691,32 +699,33 @@ def limits_of_sums(n_tokens=12, draws=200, seed=0):
 show(limits_of_sums(n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
-# Equation S86 has $T$ instead of $N$ as its limit and $t$ instead of $t^*$, and its factors for earlier positions add up to 1. What
-# remains is the law of total probability, which says nothing about a particular process.
+# Equation S86 contains the limit $T$ instead of $N$ and the token $t$ instead of $t^*$. The factors for earlier positions add
+# up to 1, so the equation reduces to the law of total probability. This law is true for every process.
 #
 # ## Correlations matter only through positions
 #
-# The paper explains the ratio by correlations between tokens (around its Equations S82 to S87). By {prf:ref}`prop-s1-10`, however, the
-# ratio depends only on the marginals $\Pr[t_k = t]$, which say how likely token $t$ is at position $k$. {numref}`fig-ratio-by-text`
-# separates the two. The first text is a Markov chain and the second text consists of independent tokens. Both have the same marginals,
-# which change along the sequence. The third text is the chain with the same marginal at every position.
+# In the paper, the ratio is explained by correlations between tokens (around Equations S82 to S87). By {prf:ref}`prop-s1-10`,
+# however, the ratio depends only on the marginals $\Pr[t_k = t]$, which are the probabilities of token $t$ at each position
+# $k$. {numref}`fig-ratio-by-text` distinguishes between these two explanations. The first text is a Markov chain, and the
+# second text consists of independent tokens. These two texts have the same marginals, which change along the sequence. The
+# third text is the same Markov chain, but with a start for which all positions have the same marginal.
 
 
 # %%
 @claim(
     "S1.10",
     "Eqs. S82-S84 (independence)",
-    "the ratio of both counts depends only on where the tokens stand",
+    "the ratio of both counts depends only on the positions of the tokens",
     Verdict.HOLDS,
     printed="""The ratio "is influenced by the statistical correlations between tokens in the dataset"; if tokens are
     independent and identically distributed, "[u]nder these assumptions, there is no difference between autoregressive and
     bidirectional training".""",
     place="Section S1.4.3, before Proposition S1.10 and after Eq. S84",
     holds=r"""The ratio depends only on the marginals $\Pr[t_k = t^*]$ at the positions, so correlations matter only as far as they
-    change these marginals. The ratio is 1 for every stationary process, no matter how correlated it is, and it differs from 1 for
+    change these marginals. The ratio is 1 for every stationary process, even if its tokens are correlated. The ratio can differ from 1 for
     independent tokens whose marginals change along the sequence.""",
-    remark="""The proposition itself contains only the marginals and is correct. For a ratio of 1, it is enough that the tokens are
-    identically distributed. They need not be independent.""",
+    remark="""The proposition itself contains only the marginals and is correct. If the tokens are identically distributed, the ratio is 1,
+    and the tokens need not be independent.""",
 )
 def correlation_is_irrelevant(n_tokens=12, draws=4000, seed=0):
     stationary = simulation(n_tokens, draws, seed, stationary=True)
@@ -738,12 +747,13 @@ def correlation_is_irrelevant(n_tokens=12, draws=4000, seed=0):
 show(correlation_is_irrelevant(n_tokens=n_tokens, draws=draws, seed=seed), unfolded=True)
 
 # %% [markdown]
-# So a token gains if it stands early *in the sequence on which the model is trained*.
+# A token therefore serves as context more often than it is predicted if it stands early *in the sequences on which the model is trained*.
 #
 # ## Order relative to other tokens is not enough
 #
-# The text around Equations S82 to S87 of the paper expects a ratio above 1 for tokens that are likely to precede other tokens. To stand
-# before certain other tokens does not help a token. In a stationary cycle, every token precedes the next one, and all ratios are 1.
+# According to the text around Equations S82 to S87 of the paper, the ratio is likely to exceed 1 for tokens that are likely to
+# precede other tokens. However, it is not enough that a token precedes certain other tokens. In a stationary cycle, for
+# example, every token precedes the next token, but all ratios are 1.
 
 
 # %%
@@ -763,22 +773,21 @@ def opening(returns: bool) -> MarkovChain:
 @claim(
     "S1.10",
     "(text after Eq. S87)",
-    "tokens that precede others have a ratio above 1",
+    "tokens that precede other tokens have a ratio above 1",
     Verdict.ASSUMPTION,
     printed="""
     "[W]hen $t^*$ has a high probability of occurring before a given set of tokens, or when $t^*$ is likely to occur
     at the beginning of sentences and specific pieces of text, this ratio is likely to be higher than 1."
     """,
     place="Section S1.4.3, after Eq. S87",
-    holds="""The ratio is above 1 if and only if the mean position of $t^*$ in the sequences lies before the middle. The order
-    relative to other tokens matters only if the sequences begin at a fixed place of the text.""",
+    holds="""The ratio is above 1 if and only if the mean position of $t^*$ in the sequences lies before the middle. The order relative to other tokens matters only if the sequences begin at a fixed place in the text.""",
     missing=("fixed place",),
 )
 def preceding_is_not_enough(n_tokens=12):
     anywhere = expected_counts(Objective.AUTOREGRESSIVE, cycle().marginals(n_tokens))
     marginals = opening(returns=False).marginals(n_tokens)
     opens = expected_counts(Objective.AUTOREGRESSIVE, marginals)
-    words = "largest |ratio − 1|, every token always precedes the next, sequences cut anywhere"
+    words = "largest |ratio − 1| if every token always precedes the next token and the sequences are cut at random positions"
     yield exact(words, (anywhere.ratio - 1).abs().max(), paper="> 0")
     yield exact("mean position of a token that opens every sequence", mean_position(marginals)[TOKEN], 1)
     yield exact(r"$\mu_p$ of that token", opens.predicted[TOKEN])
@@ -788,11 +797,12 @@ def preceding_is_not_enough(n_tokens=12):
 show(preceding_is_not_enough(n_tokens=n_tokens))
 
 # %% [markdown]
-# The proof of Theorem S1.12 of the paper starts from a ratio above 1 for most tokens (S96) and concludes that *fewer* tokens are
-# predicted by $t^*$ than predict it. The opposite is true: a ratio above 1 means that $t^*$ helps to predict *more* tokens than help to
-# predict it. That the ratio exceeds 1 for most tokens is an assumption about the corpus. Since both counts have the same sum over the
-# vocabulary ({prf:ref}`prop-s1-10-position`), some tokens gain only what other tokens lose. If a single token opens every sequence, the
-# ratio exceeds 1 for this token alone.
+# The proof of Theorem S1.12 of the paper starts with a ratio above 1 for most tokens (S96) and concludes that $t^*$ helps to
+# predict *fewer* tokens than help to predict $t^*$. The opposite is true: if the ratio is above 1, $t^*$ helps to predict
+# *more* tokens than help to predict $t^*$. Moreover, it is an assumption about the corpus that the ratio exceeds 1 for most
+# tokens. Both counts have the same sum over the vocabulary ({prf:ref}`prop-s1-10-position`), so if the ratio is above 1 for
+# some tokens, it must be below 1 for other tokens. If the same token begins every sequence and all tokens are equally likely
+# afterwards, the ratio exceeds 1 only for this token.
 
 
 # %%
@@ -804,8 +814,8 @@ show(preceding_is_not_enough(n_tokens=n_tokens))
     printed=r"""From a ratio above 1 "for most $t^* \in \mathcal{V}$": "the average number of tokens that are predicted by $t^*$
     is smaller than the average number of tokens that predict it".""",
     place="Proof of Theorem S1.12, after Eq. S96",
-    holds="""It is larger. That the ratio exceeds 1 for *most* tokens is an assumption about the corpus and does not follow from
-    S1.10, because both counts have the same sum over the vocabulary.""",
+    holds="""The average number of tokens that are predicted by $t^*$ is larger. It is an assumption about the corpus that the ratio exceeds
+    1 for *most* tokens. This assumption does not follow from S1.10, because both counts have the same sum over the vocabulary.""",
 )
 def sign_of_the_ratio(n_tokens=12, draws=4000, seed=0):
     s = simulation(n_tokens, draws, seed)
@@ -815,7 +825,7 @@ def sign_of_the_ratio(n_tokens=12, draws=4000, seed=0):
     yield compare(rf"$\mu_c / \mu_p$, token {t}", ratio[t], ">", 1, 0.05)
     words = f"tokens predicted by token {t}, minus tokens that predict it"
     yield monte_carlo(words, surplus(s.counts, t), 0, ">", paper="< 0")
-    words = f"tokens of {N_VOCAB} with a ratio above 1, one token opens every sequence"
+    words = f"number of tokens (of {N_VOCAB}) with a ratio above 1 if one token begins every sequence"
     yield exact(words, (one_opens.ratio > 1).sum(), 1, 0)
 
 
@@ -826,6 +836,6 @@ show(sign_of_the_ratio(n_tokens=n_tokens, draws=draws, seed=seed))
 #
 # - Check how the sequences of your training data are cut. If they are cut at uniformly random positions, every token serves as context
 #   as often as it is predicted.
-# - Do not expect that most tokens of a corpus serve as context more often than they are predicted, because some tokens gain only what
-#   others lose.
-# - Do not infer long columns from such counts ([column dominance](column_dominance_details.py)).
+# - Do not expect most tokens of a corpus to serve as context more often than they are predicted. If some tokens do, other
+#   tokens must be predicted more often.
+# - Do not conclude from such counts that a matrix has long columns ([column dominance](column_dominance_details.py)).

@@ -10,15 +10,16 @@
 # # Details: The printed scores
 #
 # Tables S2 and S3 of the paper {cite}`saponati2025` list the [symmetry score $s$ and the directionality score
-# $d$](two_scores_details.py) of pretrained models. Each row gives the median over the layers of one model. This page says what each row is
-# about and which rows you can compare with the scores of your own model.
+# $d$](two_scores_details.py) of pretrained models. Each row contains the median score over the layers of one model. This page
+# explains what each row shows and which rows you can compare with the scores of your own model.
 #
-# **You can compare symmetry scores with Table S2 if you first look up the row. You can compare directionality scores with Table S3 only
-# if you use a formula that the paper does not state.** Of the {glue:text}`n-rows` rows of Table S2, {glue:text}`n-trained` show a score of
-# a trained language model. The other rows show vision models ({glue:text}`n-vision`), models with random weights
-# ({glue:text}`n-random`) and a model that does not exist ({glue:text}`n-missing`). If each language model counts once, and only if
-# its query and key weights were extracted correctly, {glue:text}`n-distinct` rows remain ({numref}`fig-kinds-of-rows`). Where we have
-# read the weights ourselves, our scores agree with the printed numbers to the last digit.
+# **You can compare symmetry scores with Table S2 if you first look up the row. You can compare directionality scores with Table
+# S3 only if you use a formula that the paper does not state.** Table S2 has {glue:text}`n-rows` rows, and
+# {glue:text}`n-trained` of them show the score of a trained language model. The other rows show vision models
+# ({glue:text}`n-vision`), models with random weights ({glue:text}`n-random`) and a model that does not exist
+# ({glue:text}`n-missing`). If we count each language model only once, and only if its query and key weights were extracted
+# correctly, {glue:text}`n-distinct` rows remain ({numref}`fig-kinds-of-rows`). For the models whose weights we scored
+# ourselves, our scores agree with the printed numbers to the last digit.
 
 # %% tags=["parameters", "remove-input"]
 models: list = []  # names of recorded models, folders or Hub ids; empty means every recorded model
@@ -89,8 +90,8 @@ kinds_of_rows(printed)
 
 # %% [markdown]
 # :::{admonition} How sure is this
-# - We read the weights of {glue:text}`n-read` rows, which are {glue:text}`n-checkpoints` different checkpoints. We could not check
-#   another {glue:text}`n-waiting` rows of Table S2, because our machine does not reach the Hugging Face Hub.
+# - We scored the weights of {glue:text}`n-read` rows, which belong to {glue:text}`n-checkpoints` different checkpoints. We
+#   could not check {glue:text}`n-waiting` other rows of Table S2, because our machine has no access to the Hugging Face Hub.
 # - The repeated rows and the random weights are visible in the numbers that the authors released. The incorrect extractions are known to
 #   us only from [a second-hand reading](../notation.md#the-audit) of the authors' code.
 # :::
@@ -141,8 +142,8 @@ def against_chance(rows: pd.DataFrame):
     printed="""
     "Symmetry score for open-source pretrained language models"; "All models are available on Hugging Face".""",
     place="Table S2, caption",
-    remark="""The caption does not state that each row shows a different model, so repeated rows are no error, but they count only
-    once. The numbers of single rows are compared with those of random matrices of the same width.""",
+    remark="""The caption does not state that each row shows a different model, so repeated rows are not errors, but we count each model
+    only once. To find random weights, we compared the scores of each row with the scores of random matrices of the same width.""",
 )
 def table_s2_distinct_checkpoints():
     rows = released_results()[lambda results: results["row"] != ""]
@@ -159,10 +160,9 @@ def table_s2_distinct_checkpoints():
     yield compare("rows of no existing model", unnamed, ">", 0, paper="= 0")
     yield exact("rows of trained language models", trained, len(rows) - len(vision) - len(random) - len(missing))
     yield compare("distinct trained language models, correctly extracted", left, "<", trained)
-    holds = f"""Of the {len(rows)} rows, {trained} show a score of a trained language model. The others show vision models
-        ({len(vision)} rows), models with random weights ({len(random)}) and a model that does not exist ({len(missing)}).
-        If each language model counts once, and only if its query and key weights were extracted correctly, {left} rows
-        remain."""
+    holds = f"""Of the {len(rows)} rows, {trained} show the score of a trained language model. The other rows show vision models
+        ({len(vision)} rows), models with random weights ({len(random)}) and a model that does not exist ({len(missing)}). If we count
+        each language model only once, and only if its query and key weights were extracted correctly, {left} rows remain."""
     return {"holds": holds}
 
 
@@ -175,7 +175,7 @@ legend["printed rows"] = legend["code"].map(known).fillna(0).astype(int)
 table(
     legend[legend["printed rows"] > 0],
     name="tab-defects",
-    caption="What is known against printed rows, with the number of rows. A row can have several codes.",
+    caption="Known defects of the printed rows, and the number of rows that have each defect. A row can have several defects.",
 )
 
 # %% tags=["remove-cell"]
@@ -189,29 +189,31 @@ glue("n-paired", len(of_shared_keys), "d")
 # %% [markdown]
 # ## What an incorrect extraction does
 #
-# For some rows, the authors' code multiplies the wrong factors. In models whose heads share keys, such as Llama 3 and Mistral, the code
-# pairs query heads with the wrong key heads ({glue:text}`n-paired` rows). We tried each kind of error on artificial heads that are symmetric up
-# to noise and have some strong columns ({numref}`tab-extractions`). With the wrong pairing, heads with a symmetry score of
-# {glue:text}`s-right` score {glue:text}`s-wrong`. A printed symmetry score near zero therefore says little about these models.
+# For some rows, the authors' code multiplies the wrong factors. In models whose heads share keys, such as Llama 3 and Mistral,
+# the code pairs query heads with the wrong key heads ({glue:text}`n-paired` rows). We tried each kind of error on artificial
+# heads that are symmetric except for noise and have some strong columns ({numref}`tab-extractions`). With the wrong pairing,
+# the symmetry score of these heads changes from {glue:text}`s-right` to {glue:text}`s-wrong`. A printed symmetry score near
+# zero therefore says little about these models.
 
 # %% tags=["remove-input"]
 names = {"s_released": "s, authors' code", "d_released": "d, authors' code"}
 table(
     extraction_effects(alike, d_head, seed=seed).rename(columns=names),
     name="tab-extractions",
-    caption="Scores of artificial heads, extracted correctly and with the errors of the authors' code; d follows the formula of Table S3.",
+    caption="Scores of artificial heads, extracted correctly and with the errors in the authors' code. For d, we used the formula of Table S3.",
     formats=dict.fromkeys(("s", "s, authors' code", "d", "d, authors' code"), ".2f"),
 )
 
 # %% [markdown]
-# If query heads are paired with the wrong key heads, the symmetry is lost, but the strong columns remain. If the product is taken in head
-# coordinates (ModernBERT), the directionality score becomes meaningless. If interleaved heads are read as blocks (Pythia, DeBERTa), both
-# scores become meaningless.
+# If query heads are paired with the wrong key heads, the symmetry is lost, but the strong columns remain. In ModernBERT, the
+# weights were multiplied along the wrong dimension, so that the product belongs to the coordinates of heads instead of the
+# coordinates of tokens. Such a product has a different norm, so its symmetry score is wrong, and its directionality score is
+# meaningless. In Pythia and DeBERTa, interleaved heads were read as blocks, so both scores are meaningless.
 #
 # ## Symmetry: Table S2 can be reproduced
 #
-# The rows whose weights we read have values of $s$ *without* the factor of 2 that Definition 3.1 of the paper contains. They agree with
-# the scores that the authors released to five digits ({numref}`fig-printed-beside-ours`).
+# In the rows whose weights we scored ourselves, the printed values of $s$ do *not* contain the factor of 2 in Definition 3.1 of
+# the paper. Our scores agree to five digits with the scores that the authors released ({numref}`fig-printed-beside-ours`).
 
 # %% tags=["remove-input"]
 printed_beside_ours(medians)
@@ -236,7 +238,7 @@ def as_released(rows: list[PrintedRow], of: str):
 @claim(
     "Table S2",
     "rows whose weights were read",
-    "the printed symmetry scores are those of the weights that we read",
+    "the printed symmetry scores agree with the weights that we scored ourselves",
     Verdict.HOLDS,
 )
 def table_s2_symmetry(medians=None):
@@ -244,11 +246,17 @@ def table_s2_symmetry(medians=None):
     rows = read_rows("S2", "symmetry", medians)
     yield from as_printed(rows, "s")
     yield from as_released(rows, "s")
-    read = f"{len(rows)} of its {len(printed_table('S2'))} rows, of {len({row.model for row in rows})} checkpoints."
-    return {"remark": f"{read} The numbers are $s$ in $[-1, 1]$, without the factor 2 of Def. 3.1 of the paper."}
+    checkpoints = len({row.model for row in rows})
+    read = f"We compared {len(rows)} of the {len(printed_table('S2'))} rows, which belong to {checkpoints} checkpoints."
+    return {"remark": f"{read} The printed values of $s$ do not contain the factor of 2 in Def. 3.1 of the paper."}
 
 
-@claim("Table S2", "and S3, all rows", "the printed numbers are those of the released result files", Verdict.HOLDS)
+@claim(
+    "Table S2",
+    "and S3, all rows",
+    "the printed numbers agree with the result files that the authors released",
+    Verdict.HOLDS,
+)
 def tables_round_the_released_results():
     for number in ("S2", "S3"):
         gaps = np.array([row.theirs - row.released for row in printed_rows(number, "symmetry", NO_MEDIANS)])
@@ -260,9 +268,9 @@ show(table_s2_symmetry(medians), tables_round_the_released_results())
 # %% [markdown]
 # ## Directionality: Table S3 follows another formula
 #
-# Definition 3.2 of the paper adds up the norms of the rows and columns that exceed their mean by $\gamma$ standard deviations. The
-# authors' code adds up the amounts by which the norms exceed this threshold. Neither formula gives the printed numbers. The printed
-# numbers follow from the excess of the *logarithms* of the norms:
+# According to Definition 3.2 of the paper, the norms that exceed their mean by more than $\gamma$ standard deviations are added
+# up. In the authors' code, the amounts by which the norms exceed this threshold are added up. Neither of these two formulas
+# gives the printed numbers. The printed numbers follow from the excess of the *logarithms* of the norms:
 #
 # $$
 # \begin{aligned}
@@ -271,9 +279,10 @@ show(table_s2_symmetry(medians), tables_round_the_released_results())
 # \end{aligned}
 # $$ (eq-table-s3)
 #
-# Here $\mu_r$ and $\sigma_r$ are the mean and the population standard deviation of the logarithms of the row norms, and $c$ is
-# defined in the same way for the columns. We found this formula by trying variants until one variant reproduced every row. Two decimals could
-# agree by luck, but the medians that the authors released agree to five digits.
+# Here $\mu_r$ and $\sigma_r$ are the mean and the population standard deviation of the logarithms of the row norms. The number
+# $c$ is defined in the same way for the columns. We found this formula by trying variants until one variant reproduced every
+# row. Two decimals could agree by chance, but the results of this formula agree to five digits with the medians that the
+# authors released.
 
 
 # %%
@@ -283,12 +292,12 @@ show(table_s2_symmetry(medians), tables_round_the_released_results())
     "the printed directionality scores follow from the definition",
     Verdict.ASSUMPTION,
     printed="""
-    "Directionality score for open-source pretrained language models"; by Def. 3.2 of the paper that is made of "the sum of
-    the norm of the columns that are higher than a given threshold", and likewise of rows.""",
+    "Directionality score for open-source pretrained language models"; Def. 3.2 of the paper uses "the sum of
+    the norm of the columns that are higher than a given threshold", and the same sum over rows.""",
     place="Table S3, Definition 3.2",
-    holds=r"""The numbers follow from a formula that is not stated: $d = (r - c)/(r + c)$ with
-    $r = \sum_k \max(0, \log\lVert m_{k,\cdot}\rVert - \mu_r - 2\sigma_r)$ and $c$ likewise for columns, $\mu$ and
-    $\sigma$ being those of the logarithms.""",
+    holds=r"""The numbers follow from a formula that the paper does not state, namely $d = (r - c)/(r + c)$ with
+    $r = \sum_k \max(0, \log\lVert m_{k,\cdot}\rVert - \mu_r - 2\sigma_r)$. The number $c$ is defined in the same way for columns, and
+    $\mu$ and $\sigma$ are the mean and the standard deviation of the logarithms.""",
     missing=("logarithms",),
 )
 def table_s3_directionality(medians=None):
@@ -302,20 +311,20 @@ def table_s3_directionality(medians=None):
             yield compare(words, row.ours[0], "≠", row.released[0], SIX_DIGITS)
     once = {row.model: row for row in by_definition}.values()
     others = ", ".join(f"{row.ours[0]:.2f} instead of {row.theirs[0]:.2f} ({row.model})" for row in once)
-    read = f"{len(by_definition)} of its {len(printed_table('S3'))} rows, of {len(once)} checkpoints."
-    remark = f"""{read} The paper does not mention the logarithm, and neither does the authors' code, according to a second-hand
-        reading that we did not repeat: the code adds up the excess of the norms. Conclusions from these numbers rest on the formula
-        with logarithms. By Definition 3.2 of the paper, the medians are {others}, and they show no difference between encoders and decoders. The
-        statements of Section 3 are judged separately."""
+    read = f"We compared {len(by_definition)} of the {len(printed_table('S3'))} rows, which belong to {len(once)} checkpoints."
+    remark = f"""{read} The paper does not mention the logarithm. According to a second-hand reading that we did not repeat, the authors'
+        code does not contain it either, and adds up the excess of the norms. All conclusions from these numbers depend on the formula
+        with logarithms. By Definition 3.2 of the paper, the medians are {others}, and they do not differ between encoders and decoders.
+        We judge the statements in Section 3 separately."""
     return {"remark": remark}
 
 
 show(table_s3_directionality(medians))
 
 # %% [markdown]
-# The choice of the formula matters. A few very large norms inflate the standard deviation, and the logarithm reduces this effect. With
-# the logarithm, more of the excess of the largest norms lies above the threshold, and norms that are only slightly too large no longer
-# count.
+# The choice of the formula matters. A few very large norms increase the standard deviation and therefore the threshold, and the
+# logarithm reduces this effect. If we add up excesses instead of norms, rows and columns that are only slightly above the
+# threshold hardly count.
 #
 # ## What it means for you
 #
@@ -323,17 +332,21 @@ show(table_s3_directionality(medians))
 #   symmetric](pretrained_survey.py#larger-encoders-are-less-symmetric).
 # - Compare symmetry scores with Table S2 as it is printed, but [look up the row](#table-s2-every-row) first.
 # - Compare directionality scores with Table S3 only if you use the formula of Table S3: `attngeo score MODEL --convention tables`.
-# - To check the remaining rows, run `attngeo survey --group printed` on a machine that reaches the Hugging Face Hub. The page then
-#   includes these rows.
+# - To check the remaining rows, run `attngeo survey --group printed` on a machine with access to the Hugging Face Hub. This
+#   page then includes these rows.
 #
 # ## Table S2, every row
 #
-# Rows are marked *not read* if we had no access to the weights. {numref}`tab-defects` explains the codes in the last column. There is no
-# Llama 3.2 with 8B parameters: the row with this name repeats the numbers of the model with 1B parameters.
+# Rows are marked *not read* if we had no access to the weights. {numref}`tab-defects` explains the codes in the last column.
+# There is no Llama 3.2 with 8B parameters. The row with this name repeats the numbers of the model with 1B parameters.
 
 # %% tags=["remove-input"]
 whole = whole_table("S2", "symmetry", medians)
-table(whole, name="tab-s2-rows", caption="Table S2: median [to first quartile, to third quartile] of the symmetry.")
+table(
+    whole,
+    name="tab-s2-rows",
+    caption="Symmetry scores of Table S2, printed and computed by us. Each cell contains the median over the layers and, in brackets, its distances to the first and to the third quartile.",
+)
 
 # %% [markdown]
 # ## Table S3, every row
@@ -343,4 +356,8 @@ table(whole, name="tab-s2-rows", caption="Table S2: median [to first quartile, t
 
 # %% tags=["remove-input"]
 whole = whole_table("S3", "directionality_tables", medians)
-table(whole, name="tab-s3-rows", caption="Table S3: median [to first quartile, to third quartile] of directionality.")
+table(
+    whole,
+    name="tab-s3-rows",
+    caption="Directionality scores of Table S3, printed and computed by us. Each cell contains the median over the layers and, in brackets, its distances to the first and to the third quartile.",
+)

@@ -9,10 +9,10 @@
 # %% [markdown]
 # # Details: The two scores
 #
-# This page has the definitions, proofs and checks behind the symmetry score, which [page 1](bilinear_form.py) introduces, and behind
-# the directionality score, whose sign [page 7](directionality.py) examines. We correct several misprints in the paper
-# {cite}`saponati2025`: the printed factor of 2 in the symmetry score is wrong, and the scores of random matrices are not those that
-# the paper states.
+# This page contains the definitions, proofs and checks for two scores: the symmetry score, which [page 1](bilinear_form.py)
+# introduces, and the directionality score, whose sign is the topic of [page 7](directionality.py). We correct several misprints
+# in the paper {cite}`saponati2025`. For example, the symmetry score should not contain the printed factor of 2, and the printed
+# scores of random matrices are wrong.
 
 # %% tags=["parameters"]
 gamma: float = 2.0  # threshold of directionality in the figures, in standard deviations; in [0, 4]
@@ -103,9 +103,9 @@ for name, law in laws_of_shape(768, 768, gamma).items():
 # %% [markdown]
 # ## Both scores in a few lines of code
 #
-# A query-key matrix is symmetric if token $i$ always scores token $j$ exactly as $j$ scores $i$. In *the dog met my old cat*, *dog*
-# then scores *cat* as *cat* scores *dog*. The columns of the matrix belong to the coordinates of the scored token $j$, so a matrix
-# with a few long columns gives these coordinates most of the weight.
+# A query-key matrix is symmetric if any two tokens give each other the same score. In *the dog met my old cat*, for example,
+# *dog* gives *cat* the score that *cat* gives *dog*. Each column of the matrix belongs to one coordinate of the token that
+# receives the score. If a few columns are long, these few coordinates therefore dominate the scores.
 
 
 # %%
@@ -128,7 +128,7 @@ def directionality(m, gamma=2.0):
 # Both scores lie between $-1$ and 1. A score says something about training only if it lies outside the range of random matrices. For
 # example, 95 % of random layers that are as wide as BERT base have symmetry scores between {glue:text}`symmetry-low` and
 # {glue:text}`symmetry-high`. With $\gamma$ = {glue:text}`gamma`, 95 % of these layers have directionality scores between
-# {glue:text}`directionality-low` and {glue:text}`directionality-high`. {numref}`tab-expected-at-random` shows other widths.
+# {glue:text}`directionality-low` and {glue:text}`directionality-high`. {numref}`tab-expected-at-random` shows the ranges for other widths.
 #
 # ## The printed factor of 2 in the symmetry score is wrong
 #
@@ -141,12 +141,12 @@ def directionality(m, gamma=2.0):
 # s = \frac{\norm{M_s}^2 - \norm{M_n}^2}{\norm{M}^2} = \frac{\tr(M M)}{\norm{M}^2},
 # $$ (eq-3-1)
 #
-# with Frobenius norms. For $M = 0$ we set $s = 0$.
+# where all norms are Frobenius norms. For $M = 0$ we set $s = 0$.
 # ````
 #
-# The paper prints twice this number. However, the bounds and the tables of the paper need the score without the factor of 2. Without this
-# factor, the score [lies between $-1$ and 1](#range-and-extremes-of-symmetry). It is 1 if and only if $M\T = M$, and it is $-1$ if and
-# only if $M\T = -M$.
+# The definition in the paper gives twice this number. However, the bounds and the tables in the paper are correct only without
+# the factor of 2. Without this factor, the score [lies between $-1$ and 1](#range-and-extremes-of-symmetry). It is 1 if and
+# only if $M\T = M$, and it is $-1$ if and only if $M\T = -M$.
 
 
 # %%
@@ -158,7 +158,7 @@ def directionality(m, gamma=2.0):
     printed=r'"$s = 2 \frac{\|M_s\|_F^2 - \|M_n\|_F^2}{\|M\|_F^2}$".',
     place="Section 3, Definition 3.1, Eq. 15",
     holds=r"$s = (\|M_s\|^2 - \|M_n\|^2) / \|M\|^2 = \operatorname{Tr}(MM) / \|M\|^2$.",
-    remark="Proposition S1.17 (1) and (2) and the printed tables need the score without the 2.",
+    remark="Proposition S1.17 (1) and (2) and the printed tables are correct only without the factor of 2.",
 )
 def factor_of_the_symmetry_score(n=16, seed=0):
     m = torch.randn(n, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
@@ -184,8 +184,8 @@ show(factor_of_the_symmetry_score(seed=seed))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# $\langle A, B \rangle = \tr(A\T B)$ is the inner product behind the norm. For symmetric $A$ and skew-symmetric $B$,
-# $\tr(A\T B) = \tr(A B)$, and also $\tr(A\T B) = \tr(B\T A) = -\tr(B A) = -\tr(A B)$, so it is 0. Apply this to
+# $\langle A, B \rangle = \tr(A\T B)$ is the inner product that defines the norm. For symmetric $A$ and skew-symmetric $B$,
+# $\tr(A\T B) = \tr(A B)$, and also $\tr(A\T B) = \tr(B\T A) = -\tr(B A) = -\tr(A B)$, so this inner product is 0. The lemma follows with
 # $M = M_s + M_n$.
 # ```
 # ````
@@ -243,10 +243,10 @@ def distance_from_the_end(part: Float[Tensor, "n n"], m: Float[Tensor, "n n"]) -
     printed=r'''"The symmetry score $s$ is a scalar value bounded in the range $[-1, 1]$." "A symmetry score $s = \pm 1$ indicates a
     fully symmetric or skew-symmetric matrix, respectively."''',
     place="Section S1.5, Proposition S1.17 (1), (2)",
-    holds=r"""Without the factor 2 of Def. 3.1 of the paper: $s = 1$ if and only if $M_n = 0$, $s = -1$ if and only if
-    $M_s = 0$ ($M \ne 0$). With it the range is $[-2, 2]$.""",
-    remark=r"""With the factor, every matrix with $\|M_s\|^2 = 3 \|M_n\|^2$ has the score 1. If the factor and the bounds of Eqs. S127
-    and S129 are corrected together, the proof is correct.""",
+    holds=r"""Without the factor of 2 in Def. 3.1 of the paper, every matrix $M \ne 0$ has a score between $-1$ and 1. The score is 1 if
+    and only if $M_n = 0$, and $-1$ if and only if $M_s = 0$. With the factor, the range is $[-2, 2]$.""",
+    remark=r"""With the factor, every matrix with $\|M_s\|^2 = 3 \|M_n\|^2$ has the score 1. The proof is correct if both the factor
+    and the bounds in Eqs. S127 and S129 are corrected.""",
     repeats="factor_of_the_symmetry_score",
 )
 def symmetry_lies_between_minus_one_and_one(n=8, draws=50, seed=0):
@@ -266,9 +266,10 @@ def symmetry_lies_between_minus_one_and_one(n=8, draws=50, seed=0):
 show(symmetry_lies_between_minus_one_and_one(seed=seed))
 
 # %% [markdown]
-# With the printed factor of 2, both statements fail: scores can be as large as 2, and some matrices have the score 1 although they are
-# not symmetric. The proof in the paper nevertheless arrives at the range from $-1$ to 1, because it bounds $\tr(M M)$ by $\norm{M}^2 / 2$
-# (Eqs. S127 and S129). This bound is half of the correct one, and the missing half cancels the factor of 2 in the definition.
+# With the printed factor of 2, both statements are false: scores can be as large as 2, and some matrices have the score 1
+# although they are not symmetric. The proof in the paper nevertheless arrives at the range from $-1$ to 1, because it uses
+# $\norm{M}^2 / 2$ as a bound for $\tr(M M)$ (Eqs. S127 and S129). This bound is half as large as the correct bound, and this
+# error cancels the factor of 2 in the definition.
 
 
 # %%
@@ -281,8 +282,8 @@ show(symmetry_lies_between_minus_one_and_one(seed=seed))
     "$-\frac{1}{2} \|M\|_F^2 \leq \mathrm{Tr}(M M)$" and "$\mathrm{Tr}(M M) \leq \frac{1}{2} \|M\|_F^2$".""",
     place="Section S1.5, Eqs. S127 and S129",
     holds=r"$-\|M\|^2 \le \operatorname{Tr}(MM) \le \|M\|^2$, with equality for skew-symmetric and symmetric matrices.",
-    remark="""Eq. S131 is correct because this factor of 1/2 cancels the factor of 2 in Def. 3.1 of the paper. The term that is
-    bounded is on the right-hand side of Eq. S126, not on the left-hand side.""",
+    remark="""Eq. S131 is correct because this factor of 1/2 cancels the factor of 2 in Def. 3.1 of the paper. Moreover, the term that
+    the paper bounds is on the right-hand side of Eq. S126, not on the left-hand side.""",
     repeats="factor_of_the_symmetry_score",
 )
 def bounds_on_the_trace(n=8, draws=200, seed=0):
@@ -314,17 +315,17 @@ show(bounds_on_the_trace(seed=seed))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# *Mean.* $\E\, s = \sum_{i, j} \E[m_{ij} m_{ji} / \norm{M}^2]$. For $i \ne j$ a change of the sign of row $i$ changes
-# that of the numerator and nothing else, so the term is 0. The $n$ terms $i = j$ are $\E[m_{ii}^2 / \norm{M}^2]$. By
-# the permutations $\E[m_{ij}^2 / \norm{M}^2]$ is the same for all $n^2$ entries, and these sum to 1, so each is
-# $1 / n^2$. A product $\Wq \Wk\T$ inherits the sign change from a row of $\Wq$, and the permutations from the rows of
-# $\Wq$ and of $\Wk$.
+# *Mean.* $\E\, s = \sum_{i, j} \E[m_{ij} m_{ji} / \norm{M}^2]$. For $i \ne j$, a change of the sign of row $i$ changes only the
+# sign of the numerator, so the term is 0. The $n$ terms $i = j$ are $\E[m_{ii}^2 / \norm{M}^2]$. Because rows and columns can
+# be permuted, $\E[m_{ij}^2 / \norm{M}^2]$ is the same for all $n^2$ entries. These $n^2$ values add up to 1, so each of them is
+# $1 / n^2$. A product $\Wq \Wk\T$ inherits the sign change from a row of $\Wq$, and the permutations from the rows of $\Wq$ and
+# of $\Wk$.
 #
-# *Normal entries.* In an orthonormal basis of the symmetric and one of the skew-symmetric matrices $M$ has
-# independent normal coordinates, $n (n + 1) / 2$ and $n (n - 1) / 2$ of them. So
-# $(1 + s) / 2 = \norm{M_s}^2 / \norm{M}^2$ is a ratio of $\chi^2$ variables with that distribution. Mean and variance
-# of a Beta variable give the rest; for large $n$ it is normal with mean $1 / n$ and standard deviation $\sqrt 2 / n$,
-# hence the limit of $\Pr[s < 0]$.
+# *Normal entries.* Choose an orthonormal basis of the symmetric matrices and one of the skew-symmetric matrices. In these
+# bases, $M$ has $n (n + 1) / 2$ and $n (n - 1) / 2$ independent normal coordinates. So $(1 + s) / 2 = \norm{M_s}^2 /
+# \norm{M}^2$ is a ratio of $\chi^2$ variables and has the stated Beta distribution. The variance of $s$ follows from the
+# variance of a Beta variable. For large $n$, $s$ is approximately normal with mean $1 / n$ and standard deviation $\sqrt 2 /
+# n$, which gives the limit of $\Pr[s < 0]$.
 # ```
 # ````
 
@@ -352,9 +353,9 @@ def every_matrix(*shape: int) -> Tensor:
     \rightarrow \infty$"; "[T]he symmetry score is zero in the limit $n \rightarrow \infty$ with convergence from the positive
     side." """,
     place="Section S1.5, Proposition S1.17 (3), and after Eq. S137",
-    holds=r"""$\mathbb{E}\, s = 1 / n$, exactly for independent symmetric entries and for products of such matrices; $2 / n$
-    with the factor of Def. 3.1 of the paper. The factors of 1/2 that Eq. S133 omits change it to $8 / n$. The standard deviation $\sqrt{2}/n$ is larger
-    than the mean, so that $\Pr[s < 0] \to \Phi(-1/\sqrt{2}) \approx 0.24$.""",
+    holds=r"""For independent symmetric entries and for products of such matrices, the mean is exactly $\mathbb{E}\, s = 1 / n$, or $2 / n$
+    with the factor of 2 in Def. 3.1 of the paper. The mean becomes $8 / n$ if the factors of 1/2 are omitted as in Eq. S133. The standard
+    deviation $\sqrt{2}/n$ is larger than the mean, so that $\Pr[s < 0] \to \Phi(-1/\sqrt{2}) \approx 0.24$.""",
     repeats="parts_without_their_halves",
 )
 def symmetry_of_random_matrices(n=32, draws=1000, seed=0):
@@ -375,9 +376,10 @@ def symmetry_of_random_matrices(n=32, draws=1000, seed=0):
 show(symmetry_of_random_matrices(draws=max(draws, 500), seed=seed))
 
 # %% [markdown]
-# The paper states a mean of $8 / n$ instead of $1 / n$. The proof loses the halves of $M_s$ and $M_n$ (Eq. S133), which gives a factor
-# of 4, in addition to the factor of 2 in the definition. The paper also states that $s$ approaches 0 from the positive side. This is
-# true of the mean of $s$, but about a quarter of all large random matrices have a negative $s$.
+# The paper states a mean of $8 / n$ instead of $1 / n$. One reason is the factor of 2 in the definition. The other reason is
+# that the proof omits the factors of 1/2 in $M_s$ and $M_n$ (Eq. S133), which adds a factor of 4. The paper also states that
+# $s$ approaches 0 from the positive side. This is true of the mean of $s$, but about a quarter of all large random matrices
+# have a negative $s$.
 
 
 # %%
@@ -390,8 +392,8 @@ show(symmetry_of_random_matrices(draws=max(draws, 500), seed=seed))
     "$\|M_s\|_F^2 = \sum_{i \neq j} (M_{ij} + M_{ji})^2$ $+ \sum_i (2 M_{ii})^2$", "$\|M_n\|_F^2 = \sum_{i \neq j}
     (M_{ij} - M_{ji})^2$".""",
     place="Section S1.5, Eq. S133",
-    holds=r"Both right-hand sides carry a factor $\tfrac14$.",
-    remark="The factors of 1/2 in Eq. 16 are omitted here, which leads to the $8/n$ of Eq. S137.",
+    holds=r"Both right-hand sides must be multiplied by $\tfrac14$.",
+    remark="The equation omits the factors of 1/2 in Eq. 16, which leads to the $8/n$ in Eq. S137.",
 )
 def parts_without_their_halves(n=16, seed=0):
     (m,) = normal_matrices(n, 1, seed)
@@ -411,8 +413,8 @@ show(parts_without_their_halves(seed=seed))
 # ````{prf:proposition} Variance of symmetry for given singular values (ours)
 # :label: prop-spread-of-symmetry
 #
-# For $M = U D V\T$ with $U$ and $V$ independent and uniform over the orthogonal matrices, and
-# $c = \sum_i D_i^4 / (\sum_i D_i^2)^2$,
+# Let $M = U D V\T$, where $U$ and $V$ are independent and uniformly distributed over the orthogonal matrices, and let $c =
+# \sum_i D_i^4 / (\sum_i D_i^2)^2$. Then
 #
 # $$
 # \Var s = \frac{3 (n + 1) - 6 c}{n (n - 1) (n + 2)} - \frac{1}{n^2} \approx \frac{2}{n^2} .
@@ -421,12 +423,11 @@ show(parts_without_their_halves(seed=seed))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# $\tr(M M) = \sum_{i, j} D_i D_j Q_{ij} Q_{ji}$ with $Q = V\T U$ uniform. Sign changes of
-# rows of $Q$ remove every mixed moment but $\E[Q_{ii}^4]$, $\E[Q_{ii}^2 Q_{jj}^2]$ and $\E[Q_{ij}^2 Q_{ji}^2]$. A row
-# of $Q$ is uniform on the sphere, so $\E[Q_{11}^4] = 3 / (n (n + 2))$ and $\E[Q_{11}^2 Q_{21}^2] = 1 / (n (n + 2))$.
-# From $\sum_j Q_{2j}^2 = 1$ follows $\E[Q_{11}^2 Q_{21}^2] + (n - 1) \E[Q_{11}^2 Q_{22}^2] = 1 / n$, so
-# $\E[Q_{11}^2 Q_{22}^2] = (n + 1) / (n (n - 1) (n + 2))$, and $\E[Q_{12}^2 Q_{21}^2]$ is the same. With
-# $S_2 = \sum_i D_i^2$ and $S_4 = \sum_i D_i^4$,
+# $\tr(M M) = \sum_{i, j} D_i D_j Q_{ij} Q_{ji}$ where $Q = V\T U$ is uniformly distributed. Because the sign of each row of $Q$
+# can be changed, all mixed moments vanish except $\E[Q_{ii}^4]$, $\E[Q_{ii}^2 Q_{jj}^2]$ and $\E[Q_{ij}^2 Q_{ji}^2]$. A row of
+# $Q$ is uniform on the sphere, so $\E[Q_{11}^4] = 3 / (n (n + 2))$ and $\E[Q_{11}^2 Q_{21}^2] = 1 / (n (n + 2))$. From $\sum_j
+# Q_{2j}^2 = 1$ follows $\E[Q_{11}^2 Q_{21}^2] + (n - 1) \E[Q_{11}^2 Q_{22}^2] = 1 / n$, so $\E[Q_{11}^2 Q_{22}^2] = (n + 1) /
+# (n (n - 1) (n + 2))$, and $\E[Q_{12}^2 Q_{21}^2]$ is the same. With $S_2 = \sum_i D_i^2$ and $S_4 = \sum_i D_i^4$,
 #
 # $$
 # \E[\tr(M M)^2] = \frac{3 S_4}{n (n + 2)} + \frac{(1 + 2)(S_2^2 - S_4)(n + 1)}{n (n - 1) (n + 2)}
@@ -449,10 +450,10 @@ def rotations() -> Float[Tensor, "nodes 2 2"]:
 @claim(
     "S1.17",
     "(3), spread",
-    "the standard deviation of the symmetry score of random matrices is about the square root of 2 over n",
+    "the standard deviation of the symmetry score of random matrices is about the square root of 2, divided by n",
     Verdict.HOLDS,
-    remark="""S1.17 (3) states that $s$ tends to zero and gives no variance. That $s$ tends to zero follows from the mean and the
-    variance, which both vanish. The variance is close to $2/n^2$ whatever the singular values are.""",
+    remark="""S1.17 (3) states that $s$ tends to zero, but does not give the variance of $s$. Because the mean and the variance both tend
+    to zero, $s$ tends to zero, too. The variance is close to $2/n^2$ for any singular values.""",
     ours=True,
 )
 def spread_of_symmetry(seed=0):
@@ -477,15 +478,15 @@ show(spread_of_symmetry(seed=seed))
 # :label: def-3-2
 #
 # Let $r_k = \norm{m_{k, \cdot}}$ be the row norms of an $n \times n$ matrix, and let $\mu_r$ and $\sigma_r$ be their mean and
-# their standard deviation (with divisor $n$). Let $c_k$, $\mu_c$ and $\sigma_c$ be the same quantities for the columns. With a
-# threshold of $\gamma$ standard deviations,
+# their standard deviation (with divisor $n$). Let $c_k$, $\mu_c$ and $\sigma_c$ be the same quantities for the columns. For a
+# threshold of $\gamma$ standard deviations, the *directionality score* is
 #
 # $$
 # d = \frac{\bar r - \bar c}{\bar r + \bar c}, \qquad \bar r = \sum_{k :\, r_k > \mu_r + \gamma \sigma_r} r_k , \qquad
 # \bar c = \sum_{k :\, c_k > \mu_c + \gamma \sigma_c} c_k ,
 # $$ (eq-3-2)
 #
-# and $d = 0$ if no row and no column exceeds its threshold. Negative values are read as dominance of columns.
+# and $d = 0$ if no row and no column exceeds its threshold. The paper interprets negative values as dominance of columns.
 # ````
 #
 # The paper gives no value of $\gamma$, although the score depends on it. We use $\gamma = 2$ unless we say otherwise, because the authors'
@@ -518,24 +519,24 @@ def directionality_as_defined(n=48, draws=40, seed=0):
     gaps = [directionality_score(m, 2.0, "released") - released_directionality(m, 2.0) for m in matrices]
     moved = max(abs(directionality_score(m, 1.0) - directionality_score(m, 2.0)) for m in matrices)
     yield exact("largest difference of `directionality_score` from the definition, γ of 1, 2 and 3", worst)
-    released = "largest difference of the variant of the authors' code, with squares over $n - 1$, from its formula"
+    released = "largest difference of the variant of the authors' code, with divisor $n - 1$, from its formula"
     yield exact(released, max(map(abs, gaps)))
     zero = directionality_score(torch.zeros(4, 4))
     yield exact("score of the zero matrix, where no norm exceeds", zero)
     yield compare(r"largest change of a score from $\gamma = 1$ to $\gamma = 2$", moved, ">", 0.1)
-    where = "$d = 0$ where no row and no column exceeds (stated in the proof of Proposition S1.18)"
-    return {"holds": rf"$\gamma = {GAMMA:g}$, as in the authors' code, and {where}."}
+    where = "$d = 0$ if no row and no column exceeds its threshold (stated in the proof of Proposition S1.18)"
+    return {"holds": rf"The authors' code uses $\gamma = {GAMMA:g}$, and {where}."}
 
 
 show(directionality_as_defined(seed=seed))
 
 # %% [markdown]
-# Three formulas of this kind are in use. The paper's definition adds up the *norms* of the long rows and of the long columns. The authors' code
-# adds up the amounts by which these norms *exceed* the threshold, and it divides by $n - 1$ when it computes the standard
-# deviation. The numbers of Table S3 follow from the excess of the *logarithms* of the norms ([printed
-# scores](printed_scores_details.py)). Our package calls these formulas `definition`, `released` and `tables`. None of them depends
-# on the bilinear form alone. In the following figure, turn the basis: the symmetry score stays the same, and the directionality
-# scores change.
+# Three formulas of this kind are in use. The paper's definition adds up the *norms* of the long rows and of the long columns.
+# The authors' code adds up the amounts by which these norms *exceed* the threshold, and it divides by $n - 1$ when it computes
+# the standard deviation. The numbers of Table S3 follow from the excess of the *logarithms* of the norms ([printed
+# scores](printed_scores_details.py)). In our package, these formulas are called `definition`, `released` and `tables`. All three
+# formulas depend on the basis in which the embeddings are written. If you rotate the basis in the following figure, the
+# symmetry score stays the same, whereas the directionality scores change.
 
 # %% tags=["remove-input"]
 build_a_matrix(torch.Generator().manual_seed(seed), gamma)
@@ -546,15 +547,15 @@ build_a_matrix(torch.Generator().manual_seed(seed), gamma)
 # ````{prf:proposition} Prop. S1.18 (1) and (2) of the paper: range and extremes of directionality
 # :label: prop-s1-18
 #
-# For every $\gamma > 0$ the score {eq}`eq-3-2` lies in $[-1, 1]$. It is 1 if and only if some row and no column
-# exceeds its threshold, and $-1$ if and only if some column and no row does.
+# For every $\gamma > 0$ the score {eq}`eq-3-2` lies in $[-1, 1]$. It is 1 if and only if at least one row and no column exceeds
+# its threshold, and $-1$ if and only if at least one column and no row exceeds its threshold.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# $\bar r, \bar c \ge 0$, so $|\bar r - \bar c| \le \max(\bar r, \bar c) \le \bar r + \bar c$. The second step is an
-# equality if and only if one of the two is 0, and so is the first. A sum is 0 if and only if nothing exceeds, since a
-# norm above its threshold $\mu + \gamma \sigma \ge 0$ is positive. Where both are 0 the score is 0 by definition.
+# $\bar r, \bar c \ge 0$, so $|\bar r - \bar c| \le \max(\bar r, \bar c) \le \bar r + \bar c$. Each of these inequalities is an
+# equality if and only if one of the two sums is 0. A sum is 0 if and only if no norm exceeds the threshold, because a norm
+# above the threshold $\mu + \gamma \sigma \ge 0$ is positive. If both sums are 0, the score is 0 by definition.
 # ```
 # ````
 #
@@ -568,8 +569,8 @@ build_a_matrix(torch.Generator().manual_seed(seed), gamma)
     "(1)",
     "the directionality score lies between -1 and 1",
     Verdict.HOLDS,
-    remark="""The proposition calls the score $d$ a symmetry score. Eqs. S139 and S140 show strict inequalities for $-d$, which
-    exclude the values of point (2).""",
+    remark="""In the proposition, the score $d$ is called a symmetry score. The inequalities for $-d$ in Eqs. S139 and S140 are strict, so
+    they exclude the values $-1$ and 1 that point (2) considers.""",
 )
 def directionality_lies_between_minus_one_and_one(seed=0):
     values = [directionality_score(m) for m in uneven_matrices(seed=seed)]
@@ -597,7 +598,7 @@ def extremes_of_directionality(draws=300, seed=0):
     expected = [end_reached(int(x.n_rows_over), int(x.n_columns_over)) for x in scores]
     at_ends = [float(x.directionality) if abs(x.directionality) == 1 else 0.0 for x in scores]
     differ = sum(a != b for a, b in zip(expected, at_ends, strict=True))
-    yield exact(f"matrices, of {draws}, where the two sides of the equivalence differ", differ, 0, 0)
+    yield exact(f"number of matrices (of {draws}) for which the two sides of the equivalence differ", differ, 0, 0)
     yield compare("matrices with $d = 1$", at_ends.count(1.0), ">")
     yield compare("matrices with $d = -1$", at_ends.count(-1.0), ">")
 
@@ -640,12 +641,12 @@ one_strong_column(frame, n_strong, gamma)
 # %% tags=["remove-cell"]
 def at_a_factor_of_2(definition: float, released: float, tables: float) -> str:
     """What the three formulas give where one column is twice as long as the others."""
-    given = f"""When one column is multiplied by 2, the paper's definition gives a mean score of {as_score(definition)}. The excess of
-        the norms gives {as_score(released)}, and the excess of the logarithms gives {as_score(tables)}."""
+    given = f"""If one column is multiplied by 2, the mean score is {as_score(definition)} by the paper's definition, {as_score(released)} by
+        the excess of the norms, and {as_score(tables)} by the excess of the logarithms."""
     if definition > 0 and max(released, tables) < 0:
-        return f"{given} So only the other two formulas say that columns dominate."
+        return f"{given} Only the last two formulas therefore recognise that a column dominates."
     if max(definition, released, tables) < 0:
-        return f"{given} All three formulas say that columns dominate."
+        return f"{given} All three formulas recognise that a column dominates."
     return given
 
 
@@ -658,36 +659,41 @@ glue("at-two", in_prose(at_a_factor_of_2(*(at_two[words] for words in FORMULAS))
 # ````{prf:proposition} One dominant column (ours)
 # :label: prop-one-column
 #
-# Let $M = g e_k\T$ with $n$ independent normal entries in $g$, so that all columns but one are 0. With $\gamma = 2$,
+# Let $M = g e_k\T$, where $g$ has $n$ independent standard normal entries, so that all columns except one are 0. For $\gamma = 2$,
 #
 # $$
 # d \approx \frac{a \sqrt n - 1}{a \sqrt n + 1}, \qquad a = 2 \varphi(t), \quad t = \sqrt{2 / \pi} + \gamma \sqrt{1 - 2 / \pi},
 # $$ (eq-one-column)
 #
-# up to terms that vanish as $n \to \infty$ (in probability); $\varphi$ is the normal density. So $d \to 1$. Here $a$ is
-# {glue:text}`a`, and the formula changes its sign at {glue:text}`n-positive` rows.
+# up to terms that vanish in probability as $n \to \infty$, where $\varphi$ is the normal density. Therefore $d \to 1$. The
+# value of $a$ is {glue:text}`a`, and the formula is positive from {glue:text}`n-positive` rows on.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# One column norm is $L = \norm{g}$, the others are 0. Their mean is $L / n$ and their standard deviation
-# $L \sqrt{n - 1} / n$, so the column exceeds if $\sqrt{n - 1} > \gamma$, and $\bar c = L$, with $L / \sqrt n \to 1$
-# by the law of large numbers. Row $i$ has the norm $|g_i|$, with mean $\sqrt{2/\pi}$ and variance $1 - 2 / \pi$; mean
-# and standard deviation of the sample tend to these, so
-# $\bar r / n \to \E[|g_1|;\, |g_1| > t] = 2 \int_t^\infty x \varphi(x)\, dx = 2 \varphi(t) = a$. Divide numerator and
-# denominator of $d$ by $\sqrt n$.
+# One column has the norm $L = \norm{g}$, and the other columns have the norm 0. Their mean is $L / n$ and their standard
+# deviation $L \sqrt{n - 1} / n$, so this column exceeds the threshold if $\sqrt{n - 1} > \gamma$. Then $\bar c = L$, and $L /
+# \sqrt n \to 1$ by the law of large numbers. Row $i$ has the norm $|g_i|$, with mean $\sqrt{2/\pi}$ and variance $1 - 2 / \pi$.
+# The mean and the standard deviation of the row norms tend to these values, so $\bar r / n \to \E[|g_1|;\, |g_1| > t] = 2
+# \int_t^\infty x \varphi(x)\, dx = 2 \varphi(t) = a$. The claim follows if numerator and denominator of $d$ are divided by $\sqrt n$.
 # ```
 # ````
 #
-# The proposition is about the limit of large $n$, and the scores of single matrices vary around this limit. Let $V$ be the variance
-# of $\bar r / \sqrt n$ to first order, including the error of the threshold (`chapters.two_scores.laws.positive_share`). Then
+# The proposition is about the limit of large $n$. The scores of single matrices vary around this limit. Let $V$ be the variance
+# of $\bar r / \sqrt n$ to first order, where the error of the estimated threshold is included (`chapters.two_scores.laws.positive_share`). Then
 # $\Pr[d > 0] \approx \Phi\bigl((a \sqrt n - 1) / \sqrt V\bigr)$. With {glue:text}`n-positive` rows, half of the matrices have a
 # positive score, and with 256 rows {glue:text}`positive-256` % of them do. We derived this formula to first order and checked it by
 # simulation, but we have not proven it. The following check uses 768 rows and $\gamma = 2$.
 
 
 # %%
-@claim("3.2", "(other formulas)", "the other two formulas recognise a very strong column", Verdict.HOLDS, ours=True)
+@claim(
+    "3.2",
+    "(other formulas)",
+    "the excess of the norms and the excess of the logarithms recognise a very strong column",
+    Verdict.HOLDS,
+    ours=True,
+)
 def other_formulas(n=768, factor=1000.0, draws=16, seed=0):
     factors = {rf"the factor {factor:g}": factor, r"the factor $\sqrt n$": n**0.5}
     norms = norms_with_strong_column(n, list(factors.values()), draws, torch.Generator().manual_seed(seed))
@@ -697,8 +703,8 @@ def other_formulas(n=768, factor=1000.0, draws=16, seed=0):
     yield monte_carlo(f"mean $d$ from the excess of the logarithms, {strong}", tables[0], -0.9, "<")
     yield monte_carlo(f"mean $d$ from the excess of the logarithms, {moderate}", tables[1], 0, ">")
     return {
-        "remark": rf"""The excess of the logarithms has the wrong sign for a column that is about $\sqrt n$ times as long as the
-        others, at $n = {n}$."""
+        "remark": rf"""With $n = {n}$, the excess of the logarithms has the wrong sign if one column is about $\sqrt n$ times as long as the
+        others."""
     }
 
 
@@ -736,7 +742,7 @@ table(
 #   thresholds increase the standard deviation. {glue:md}`random-high:myst`
 #
 # The paper states that both scores of every layer are zero at initialisation (Section 4.1). For the symmetry score this is true to
-# within about $1/n$. For the directionality score it is true of the mean, but not of a single layer. The following check uses
+# within about $1/n$. For the directionality score, it is true of the mean, but not of a single layer. The following check uses
 # $\gamma = 2$.
 
 
@@ -750,7 +756,7 @@ def untrained_layers(d: int, n_heads: int, draws: int, seed: int) -> Scores:
 @claim(
     "Section 4.1",
     "(initialisation)",
-    "the directionality of a layer starts at zero",
+    "the directionality score of a layer is zero at initialisation",
     Verdict.MISPRINT,
     printed='"At initialization, the symmetry and directionality score of the matrix $W_{qk}$ at any layer is zero".',
     place="Section 4.1",
@@ -793,10 +799,10 @@ def bands(widths: list[int], n_heads: int, gamma: float) -> pd.DataFrame:
 table(
     bands([128, 256, 512, 768, 1024, 2048, 4096], 8, gamma),
     name="tab-expected-at-random",
-    caption=f"What untrained weights score with $\\gamma = {gamma:g}$: the band that holds 95 % of them, for a layer and for"
-    " one of its 8 heads. A score inside its band says nothing about training.",
+    caption=f"The scores of untrained weights with $\\gamma = {gamma:g}$. For each width, 95 % of the scores lie in the given range,"
+    " for a layer and for one of its 8 heads. A score in this range says nothing about training.",
     formats={"$s$, mean": ".2g", "$s$, ±": ".2g", "$d$, ±": ".2f", "$d$ of a head, ±": ".2f"},
-    folded="What untrained weights score, by width",
+    folded="The scores of untrained weights, by width",
 )
 
 # %% [markdown]
@@ -849,7 +855,7 @@ table(
     probability distribution with zero mean and a variance that scales as $O(n^{-1})$ tends to zero in the limit $n
     \rightarrow \infty$." """,
     place="Section S1.6, Proposition S1.18 (3)",
-    holds="It does for independent entries with one distribution, as we prove for a finite fourth moment.",
+    holds="The score tends to zero if the entries are independent and identically distributed. We prove this for entries with a finite fourth moment.",
     missing=("fourth moment",),
 )
 def directionality_of_random_matrices(n=256, draws=200, seed=0):
@@ -861,7 +867,7 @@ def directionality_of_random_matrices(n=256, draws=200, seed=0):
     yield monte_carlo(f"mean of $d^2$ over its limit form, $n$ = {n}", (large / spread).square(), 1)
     half = float(small.square().mean()) / 2
     yield monte_carlo(f"mean of $d^2$, $n$ = {n}, against half that at {n // 4}", large.square(), half, "<")
-    yield exact("$d$ of random signs, whose rows and columns are equally long", directionality_score(signs))
+    yield exact("$d$ of a matrix of random signs, whose rows and columns are equally long", directionality_score(signs))
     slowly = rf"its standard deviation is ${spread * n**0.5:.1f}\, n^{{-1/2}}$ for $\gamma = {GAMMA:g}$"
     at = f"which is {spread:.2f} for {n} rows and {directionality_sd(768):.2f} for 768 rows"
     return {"remark": f"$d$ tends to 0 slowly, because {slowly}, {at}."}
@@ -883,8 +889,8 @@ show(directionality_of_random_matrices(draws=max(draws // 2, 100), seed=seed))
     printed=r"""The mean of $\bar r - \bar c$ is 0, and "the expected value of $\bar r_M + \bar c_M$ is strictly positive,
     since both values are positive. Thus, their ratio, the directionality score of a random matrix, is zero." """,
     place="Section S1.6, proof of Proposition S1.18, after Eq. S145",
-    holds=r"""$\mathbb{E}\, d = 0$, because $d(M^\top) = -d(M)$ and $M^\top$ has the distribution of $M$. That $d \to 0$ follows from
-    the law of large numbers for the rows and for the columns.""",
+    holds=r"""$\mathbb{E}\, d = 0$, because $d(M^\top) = -d(M)$ and $M^\top$ has the distribution of $M$. The law of large numbers for the rows and for
+    the columns implies that $d \to 0$.""",
     remark="""A ratio of means is not a mean of ratios, and neither of them is the score of a single matrix. The mean value
     theorem, which the proof mentions, is not used.""",
 )
@@ -928,10 +934,10 @@ def chance_of_outlying_rows(n: int, gamma: float = GAMMA) -> float:
     printed=r""""[A]ll entries are drawn from the same distribution. Hence, $\Pr[M_{ij} = x] = \Pr[M_{ji} = x]$ $\Rightarrow
     \Pr[M = X] = \Pr[M = X^T]$".""",
     place="Section S1.6, proof of Proposition S1.18, Eq. S142",
-    holds=r"""It follows if the entries are also independent, or if $M$ and $M^\top$ have the same joint law. Equal laws of
-    the single entries are not enough: with $M_{ij} = r_i \varepsilon_{ij}$, independent signs $\varepsilon_{ij}$, and lengths
-    $r_i$ that are 10 with probability $\tfrac1n$ and otherwise 1, all entries have the same distribution with mean zero, but $d$ is 1 or 0, and
-    its mean tends to $1 - 1/e$.""",
+    holds=r"""The conclusion follows if the entries are also independent, or if $M$ and $M^\top$ have the same joint law. It is not enough
+    that all entries have the same distribution. As a counterexample, let $M_{ij} = r_i \varepsilon_{ij}$ with independent random signs
+    $\varepsilon_{ij}$ and independent lengths $r_i$, which are 10 with probability $\tfrac1n$ and 1 otherwise. All entries then have the
+    same distribution with mean zero, but $d$ is 1 or 0, and its mean tends to $1 - 1/e$.""",
     missing=("independent", "joint law"),
 )
 def equal_marginals_are_not_enough(n=9, seed=0):
@@ -950,8 +956,8 @@ show(equal_marginals_are_not_enough(seed=seed))
 # %% [markdown]
 # ## The standard deviation of directionality
 #
-# For large $n$, the standard deviation of the score follows from the variances of the two counts. The norms
-# that exceed the threshold are compared with the mean and the standard deviation of the same norms, which reduces their variance:
+# For large $n$, the standard deviation of the score follows from the variances of the numbers of long rows and long columns.
+# These variances are smaller than for a fixed threshold, because the threshold is computed from the same norms:
 #
 # $$
 # \sqrt{\Var d} \approx \frac{1}{p} \sqrt{\frac{V}{2 n}}, \qquad V = p (1 - p) - \varphi(\gamma)^2 \Bigl(1 + \frac{\gamma^2}{2}\Bigr), \qquad
@@ -959,34 +965,33 @@ show(equal_marginals_are_not_enough(seed=seed))
 # $$ (eq-s1-18-spread)
 #
 # ````{dropdown} Derivation
-# To first order $\bar r$ is $\sqrt{n v}$ times the number of rows that exceed. With $t = \gamma$ shifted by the
-# errors of mean and standard deviation, that number over $n$ is the average of
-# $1[z_k > \gamma] - \varphi(\gamma) \bigl(z_k + \gamma (z_k^2 - 1) / 2\bigr)$. Its variance follows from
-# $\operatorname{Cov}(1[z > \gamma], z) = \varphi(\gamma)$ and
-# $\operatorname{Cov}(1[z > \gamma], z^2) = \gamma \varphi(\gamma)$, and is $V$. This average has no component along
-# $z$, through which alone a row and a column, which share one entry, are correlated at order $1 / n$; so rows and
-# columns count as independent, and $\Var d \approx 2 n V / (2 n p)^2$. With the excess $(z - \gamma)^+$ in place of
-# the indicator, the same steps give the standard deviation of the variant in the authors' code
-# (`attngeo.bilinear.random_matrices.directionality_sd`). This is a derivation to first order that we checked by simulation, and not a
-# proof.
+# To first order, $\bar r$ is $\sqrt{n v}$ times the number of rows that exceed the threshold. The threshold $\gamma$ is shifted
+# by the errors of the estimated mean and standard deviation. Divided by $n$, this number is therefore the average of $1[z_k >
+# \gamma] - \varphi(\gamma) \bigl(z_k + \gamma (z_k^2 - 1) / 2\bigr)$. The variance of each summand is $V$, because
+# $\operatorname{Cov}(1[z > \gamma], z) = \varphi(\gamma)$ and $\operatorname{Cov}(1[z > \gamma], z^2) = \gamma
+# \varphi(\gamma)$. A row and a column share one entry, which correlates their norms at order $1 / n$, but only through the
+# component along $z$. The average has no such component, so we may treat rows and columns as independent. This gives $\Var d
+# \approx 2 n V / (2 n p)^2$. If the indicator is replaced by the excess $(z - \gamma)^+$, the same steps give the standard
+# deviation of the variant in the authors' code (`attngeo.bilinear.random_matrices.directionality_sd`). This derivation is
+# correct to first order. We checked it by simulation, but it is not a proof.
 # ````
 #
 # ## Heads
 #
-# A head $\Wq \Wk\T$ has a low rank. Its symmetry score has the same mean and nearly the same standard deviation as the symmetry score
-# of a matrix of full rank, but its norms are not close to normal, no matter how many rows it has. We have a theorem for the
-# directionality of heads.
+# A head $\Wq \Wk\T$ has low rank. The symmetry score of a random head has the same mean and nearly the same standard deviation
+# as the symmetry score of a random matrix of full rank. However, the norms of the rows of a head are not close to normal, no
+# matter how many rows the head has. For the directionality score of heads, we prove a theorem.
 #
 # ````{prf:theorem} Directionality of random heads (ours)
 # :label: thm-heads
 #
-# Let $M = \Wq \Wk\T$, where $\Wq$ and $\Wk$ are $n \times k$ with independent standard normal entries; for the sum over
-# $H$ heads, set side by side, $k = H d_h$.
+# Let $M = \Wq \Wk\T$, where $\Wq$ and $\Wk$ are $n \times k$ matrices with independent standard normal entries. For the sum
+# over $H$ heads, whose factors are placed side by side, $k = H d_h$.
 #
-# 1. Given the singular values of $M$, the sums $\bar r$ and $\bar c$ are independent and have the same law.
-# 2. Let $k$ be fixed and $n \to \infty$. Then $\sqrt n\, d$ tends in law to a normal variable of mean 0 and variance
-#    $V / (2 m^2)$. Here $\chi$ is a chi variable with $k$ degrees of freedom, of density $f$, mean $\mu$ and standard
-#    deviation $\sigma$, $t = \mu + \gamma \sigma$, $m = \E[\chi;\, \chi > t]$, and
+# 1. Given the singular values of $M$, the sums $\bar r$ and $\bar c$ are independent and identically distributed.
+# 2. Let $k$ be fixed and $n \to \infty$. Then $\sqrt n\, d$ converges in distribution to a normal variable with mean 0 and
+#    variance $V / (2 m^2)$. Here $\chi$ is a chi variable with $k$ degrees of freedom, density $f$, mean $\mu$ and standard
+#    deviation $\sigma$. Moreover, $t = \mu + \gamma \sigma$, $m = \E[\chi;\, \chi > t]$, and
 #
 # $$
 # V = \Var \psi(\chi), \qquad \psi(x) = x\, 1[x > t] - t f(t) \Bigl( x - \mu + \gamma\, \frac{(x - \mu)^2 - \sigma^2}{2 \sigma} \Bigr)
@@ -996,12 +1001,12 @@ show(equal_marginals_are_not_enough(seed=seed))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# *1.* Let $O$ and $P$ be uniform orthogonal matrices, independent of each other and of $M$. As $O \Wq$ and $P \Wk$ have
-# the laws of $\Wq$ and $\Wk$, $O M P\T$ has the law of $M$. With $M = U D V\T$ it is $(O U) D (P V)\T$, and given $M$ the
-# matrices $O U$ and $P V$ are independent and uniform over the $n \times k$ matrices with orthonormal columns. So in law
-# $U$ and $V$ are such matrices, independent of $D$. The row norms of $M$ are $r_i^2 = \sum_c D_c^2 U_{ic}^2$ and its
-# column norms $c_j^2 = \sum_c D_c^2 V_{jc}^2$: given $D$, $\bar r$ is one function of $U$, and $\bar c$ is the same
-# function of $V$.
+# *1.* Let $O$ and $P$ be uniform orthogonal matrices, independent of each other and of $M$. As $O \Wq$ and $P \Wk$ have the
+# laws of $\Wq$ and $\Wk$, $O M P\T$ has the law of $M$. If $M = U D V\T$, then $O M P\T = (O U) D (P V)\T$. Given $M$, the
+# matrices $O U$ and $P V$ are independent and uniformly distributed over the $n \times k$ matrices with orthonormal columns. We
+# may therefore assume that $U$ and $V$ are such matrices, independent of $D$. The row norms of $M$ are $r_i^2 = \sum_c D_c^2
+# U_{ic}^2$ and the column norms are $c_j^2 = \sum_c D_c^2 V_{jc}^2$. Given $D$, $\bar r$ is therefore a function of $U$, and
+# $\bar c$ is the same function of $V$.
 #
 # *2.* The score ignores the scale of $M$, so we may take $D^2 = n \Delta$ with a diagonal $\Delta$ of trace $k$. The
 # squares of the singular values are the eigenvalues of $(\Wq\T \Wq)^{1/2}\, \Wk\T \Wk\, (\Wq\T \Wq)^{1/2}$, and
@@ -1019,8 +1024,9 @@ show(equal_marginals_are_not_enough(seed=seed))
 # variance. So they form a Donsker class {cite}`vandervaart1998`, and as they depend on $(A, s)$ continuously in mean
 # square, $P_n - P$ may be taken at $(I, t)$ instead of $(A, s)$ at the cost of $o(n^{-1/2})$.
 #
-# What is left are derivatives of $P$. By the rotations of $q$ a derivative at $A = I$ in a direction $B$ is a multiple of
-# $\tr B$, found from $B = I$, a change of scale. For the threshold $s$ of the rows this gives
+# It remains to compute derivatives of $P$. Because the law of $q$ is invariant under rotations, the derivative at $A = I$ in a
+# direction $B$ is a multiple of $\tr B$. The factor follows from $B = I$, which is a change of scale. For the threshold $s$ of
+# the rows, this gives
 #
 # $$
 # s - t = (P_n - P)\, \ell + \frac{\tr A - k}{2 k}\, t + o(n^{-1/2}), \qquad
@@ -1035,14 +1041,14 @@ show(equal_marginals_are_not_enough(seed=seed))
 # = m + (P_n - P)\, \psi(|q|) + o(n^{-1/2}) .
 # $$
 #
-# The columns give the same with an independent sample, since $D$ is in neither first-order term. So
+# The same formula is true for the columns with an independent sample, because $D$ does not appear in the first-order terms. So
 # $\sqrt n\, (\bar r / n - m)$ and $\sqrt n\, (\bar c / n - m)$ tend jointly to independent normal variables of variance
 # $V$, and $\sqrt n\, d = \sqrt n\, (\bar r - \bar c) / (\bar r + \bar c)$ to a normal one of variance $2 V / (2 m)^2$.
 # ```
 # ````
 #
-# The directionality score of a head in a trained model says something only if it is clearly larger than this standard deviation.
-# `attngeo.bilinear.random_matrices.sample_forms` simulates heads of any shape.
+# The directionality score of a head in a trained model says something about training only if its magnitude is clearly larger
+# than this standard deviation. To simulate heads of any shape, use `attngeo.bilinear.random_matrices.sample_forms`.
 
 
 # %%
@@ -1086,8 +1092,8 @@ def directionality_of_heads(n=1024, d_head=4, draws=2000, seed=0):
 def of_a_head(width: int, d_head: int) -> str:
     """What follows for one head."""
     spread = head_directionality_sd(width, d_head)
-    return rf"""The paper's proof applies the proposition that $d$ tends to zero to products of two random matrices. We added the
-        distribution of the norms and the standard deviation. For a head of width $d_h$, the norms of rows and columns tend to chi
+    return rf"""The proof in the paper applies the proposition that $d$ tends to zero to products of two random matrices. We added the
+        distribution of the norms and the standard deviation of $d$. For a head of width $d_h$, the norms of rows and columns tend to chi
         variables with $d_h$ degrees of freedom. At width {d_head}, the standard deviation of $d$ is approximately
         ${spread * width**0.5:.1f}\, n^{{-1/2}}$ for large $n$, which is {spread:.2f} for {width} rows."""
 

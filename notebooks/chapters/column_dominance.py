@@ -65,11 +65,11 @@ def heavier(updates: Float[Tensor, "draws d d"], n_errors: float = 4.0) -> str:
 def errors_times_keys(kinds: dict[str, Float[Tensor, "draws d d"]]) -> str:
     """What coefficients that are errors times keys do to the updates of either objective."""
     causal, both = kinds[CAUSAL_ERRORS], kinds[BOTH_ERRORS]
-    found = f"""the mean log ratio is {number(float(log_unevenness(causal).mean()), 2, "+")} if the next token is predicted and
+    found = f"""the mean log ratio of unevenness is {number(float(log_unevenness(causal).mean()), 2, "+")} if the next token is predicted and
         {number(float(log_unevenness(both).mean()), 2, "+")} if tokens are predicted from both sides"""
     if heavier(causal) == heavier(both) == "columns heavier":
-        return f"""If the coefficients are errors times keys, the columns are the more uneven side with both objectives
-            ({found}), so this condition does not distinguish decoders from encoders."""
+        return f"""If the coefficients are errors times keys, the columns are the more uneven side for both objectives ({found}). This
+            condition therefore does not distinguish decoders from encoders."""
     return f"""With the parameters of this run, coefficients that are errors times keys do not make the columns the more uneven
         side with both objectives by more than four standard errors ({found})."""
 
@@ -100,14 +100,15 @@ def which_side(kinds: dict[str, Float[Tensor, "draws d d"]]) -> CaptionedFigure:
         arrowprops={"arrowstyle": "<-", "color": DECODER},
     )
     for x, side, ends in ((0.02, "rows", "left"), (0.98, "columns", "right")):
-        words = f"{side} hold the\nlong norms"
+        words = f"long norms\namong the {side}"
         panel.text(x, 1.02, words, transform=panel.transAxes, ha=ends, va="bottom", fontweight="bold")
     panel.set(xlabel="log of the unevenness of columns, minus that of rows", ylabel="", ylim=(len(order) - 0.5, -0.5))
-    caption = rf"""Which side of an update holds the few long norms, under different assumptions. Orange: next-token prediction, as in
-    decoders. Blue: prediction from both sides or of masked tokens, as in encoders. Bars: two standard errors. *Errors times keys* are
-    coefficients $\delta_i^\top x_j$, where $\delta_i$ is the error in predicting token $i$. In the masked setting,
-    {MASK_RATE:.0%} of the positions are masked. With one context token, {CONTEXTS} such tokens replace each sequence. If an embedding
-    has outlying coordinates or a mean, the covariance is $\Sigma = I$."""
+    caption = rf"""Whether the few large norms of an update occur among its rows or among its columns, under different assumptions. Orange
+    points show next-token prediction, as in decoders. Blue points show prediction from both sides or prediction of masked tokens, as in
+    encoders. The bars show two standard errors in each direction. *Errors times keys* are coefficients $\delta_i^\top x_j$, where
+    $\delta_i$ is the error in predicting token $i$. In the masked setting, {MASK_RATE:.0%} of the positions are masked. In the setting
+    with one context token, each sequence is replaced by {CONTEXTS} such tokens. If an embedding has outlying coordinates or a mean, the
+    covariance is $\Sigma = I$."""
     alt = f"""Dots on both sides of a line at 0, one for each of {len(order)} sets of assumptions. The setting with the longest
     rows is: {order[0]}. The setting with the longest columns is: {order[-1]}."""
     return CaptionedFigure(figure, "fig-which-side", caption, alt)
@@ -128,9 +129,8 @@ def early_keys(n: int = 16) -> CaptionedFigure:
     words = f"With {n} positions, the unevenness of the queries is {rows:.2f} and the unevenness of the keys is {columns:.2f}."
     queries, keys = (squared / squared.mean() for squared in sides)
     assert keys[0] == keys.max() and (keys.diff() <= 1e-12).all() and (queries[1:].diff() < 0).all()
-    caption = f"""How much each position contributes to the expected squared norm, as a query and as a key, if attention is uniform with a
-        causal mask and the inputs lie along the coordinate axes. Without a mask, every position contributes an even share (the
-        line). {words}"""
+    caption = f"""Contribution of each position to the expected squared norm, as a query and as a key. Attention is uniform with a causal
+        mask, and the inputs lie along the coordinate axes. Without a mask, all positions contribute equally (horizontal line). {words}"""
     alt = f"""Two lines over the positions. Keys begin at {keys[0]:.1f} times an even share and fall to {keys[-1]:.2f}. Queries begin
         at {queries[0]:.0f}, reach {queries[1]:.1f} at the second position and fall to {queries[-1]:.1f}. {words}"""
     return CaptionedFigure(figure, "fig-early-keys", caption, alt)

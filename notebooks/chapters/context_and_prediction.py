@@ -47,9 +47,9 @@ def ratio_by_text(texts: dict[str, Counts]) -> CaptionedFigure:
     panel.set_xticks(range(N_VOCAB), WORDS[:N_VOCAB])
     panel.legend()
     told = "" if differ_from_one(texts) else " With so few sequences, no ratio differs significantly from 1."
-    caption = f"""How often a word serves as context for each time that it is predicted, in three simulated texts of five words that
-    are read from left to right. If we remove the correlations between the words, the ratios stay the same. If no word
-    prefers a position, all ratios are 1. Bars: two standard errors.{told}"""
+    caption = f"""How often a word serves as context, divided by how often it is predicted, in three simulated texts with a vocabulary of five
+    words. The texts are read from left to right. If we remove the correlations between the words, the ratios stay the same. If every
+    word is equally likely at all positions, all ratios are 1. The bars show two standard errors in each direction.{told}"""
     alt = f"""Five words with three points each: how often the word is context, divided by how often it is predicted. The two
     texts in which words have preferred positions agree, with and without correlations. The points of the third text lie on the
     line at 1.{told}"""
@@ -86,8 +86,9 @@ def painted(shown: dict[str, dict]) -> CaptionedFigure:
         below.set(title=f"their sum: symmetry s = {s}", xlabel="key coordinate", xticks=[], yticks=[])
     panels[0, 0].set_ylabel("predicted token i")
     panels[1, 0].set_ylabel("query coordinate")
-    caption = r"""Above: coefficients $\beta_{ij}$ of all pairs of *the dog met my old cat*, which are equal in both orders of a pair
-    (red is positive, blue is negative). Below: the sum of the terms $\beta_{ij} x_i x_j^\top$, with its symmetry score $s$."""
+    caption = r"""The upper row shows the coefficients $\beta_{ij}$ of all pairs of *the dog met my old cat*, which are equal in both orders of
+    a pair. Positive values are red, and negative values are blue. The lower row shows the sum of the terms $\beta_{ij} x_i x_j^\top$
+    and its symmetry score $s$."""
     alt = """Two rows of three matrices. Above, the autoregressive pairs fill the lower triangle, the bidirectional pairs all
     but the diagonal, and the masked pairs the crossings of masked rows and visible columns. Below, the sums of their terms with
     their symmetry scores. Only the bidirectional sum is symmetric."""

@@ -210,8 +210,8 @@ def kinds_of_rows(rows: pd.DataFrame) -> CaptionedFigure:
     panel.set_yticks(range(len(order)), order)
     panel.set(ylim=(len(order) - 0.5, -0.5), xlabel="rows of Table S2")
     listed = "; ".join(f"{kind} ({counts[kind]})" for kind in order)
-    caption = f"""What the {len(rows)} rows of Table S2 show. Every row is counted once, under the first reason that applies to it in the
-        order of the definitions in our code: vision, random weights, no such model, repeated, incorrectly extracted, fine-tuned, some
+    caption = f"""The {len(rows)} rows of Table S2, by what they show. If several descriptions apply to a row, we count the row only under
+        the first of them, in this order: vision, random weights, no such model, repeated, incorrectly extracted, fine-tuned, some
         layers."""
     alt = f"Horizontal bars of one cell for each row, by what the row shows: {listed}."
     return CaptionedFigure(figure, "fig-kinds-of-rows", caption, alt)
@@ -240,9 +240,9 @@ def printed_beside_ours(medians: pd.DataFrame) -> CaptionedFigure:
     every = of_symmetry | by_formula
     met = {score: sum(row.verdict == "reproduced" for row in every[score]) for score in every}
     by = joined_by_and([f"{met[score]} rows by {FORMULAS[score][0]}" for score in FORMULAS])
-    caption = f"""Median scores of the {len(rows)} rows whose weights we read: as printed (rings) and as we computed them (points). The
-        median and both quartiles agree to both printed digits in {met["symmetry"]} rows for symmetry. For directionality, they agree
-        in {by}."""
-    alt = f"""Dot plots with a ring for each printed median and points for ours. All printed digits agree in {met["symmetry"]} of
-        {len(rows)} rows for symmetry; for directionality in {by}."""
+    caption = f"""Median scores of the {len(rows)} rows whose weights we scored ourselves, as printed in the paper (rings) and as computed by
+        us (points). For symmetry, the median and both quartiles agree to both printed digits in {met["symmetry"]} rows. For
+        directionality, they agree in {by}."""
+    alt = f"""Dot plots with a ring for each printed median and points for our medians. For symmetry, all printed digits agree in
+        {met["symmetry"]} of {len(rows)} rows. For directionality, they agree in {by}."""
     return CaptionedFigure(figure, "fig-printed-beside-ours", caption, alt)

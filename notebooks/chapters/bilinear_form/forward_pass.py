@@ -49,10 +49,9 @@ def _still(passes: dict[str, dict[str, list]]) -> CaptionedFigure:
         of_tokens = "scores" in title or "weights" in title
         panel.set_xticks(range(m.shape[1]), WORDS if of_tokens else [""] * m.shape[1], rotation=90)
         panel.set_xlabel("attended token" if of_tokens else "coordinate", fontsize=9)
-    caption = """One attention layer reads *the dog met my old cat*, one word in each row. Red is positive and blue is
-        negative, and each picture has its own scale. The weights of the layer are random, so its predictions mean nothing.
-        A causal mask leaves the raw scores as they are and hides later tokens. With this mask the first token attends only
-        to itself. The last token sees every token with either mask, so its output does not change."""
+    caption = """One attention layer reads *the dog met my old cat*, one word in each row. Positive values are red and negative values are blue, and each picture has its own scale. The weights of the layer are random,
+        so its predictions are meaningless. A causal mask does not change the raw scores, but it hides later tokens. With this mask, the
+        first token attends only to itself. The last token sees all tokens with and without the mask, so its output does not change."""
     alt = f"""Eight heat maps with one row for each of {len(WORDS)} tokens: embeddings, queries, keys and raw scores, then
         weights and outputs with a causal mask and without a mask. The causal weights fill the lower triangle, and the
         weights without a mask fill the whole square."""

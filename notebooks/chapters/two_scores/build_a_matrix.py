@@ -47,13 +47,14 @@ def gallery(matrices: Mapping[str, Matrix], gamma: float = GAMMA) -> CaptionedFi
     s, turned = words["the same, turned"]
     d = words["8 strong columns"][1]
     changes = (
-        f"also leaves $d$ of Definition 3.2 at {d}"
+        f"does not change $d$ by Definition 3.2 either ({d})"
         if d == turned
-        else f"changes $d$ of Definition 3.2 from {d} to {turned}"
+        else f"changes $d$ by Definition 3.2 from {d} to {turned}"
     )
-    caption = f"""Matrices of {ROWS} rows with their symmetry $s$ and their directionality $d$ at $\\gamma$ = {gamma:g},
-        by Definition 3.2, by the excess over the threshold in the authors' code, and by the excess of the logarithms behind
-        Table S3. Blue is negative, and red is positive. A rotation of the basis leaves $s$ at {s} and {changes}."""
+    caption = f"""Matrices with {ROWS} rows, their symmetry scores $s$ and their directionality scores $d$ at $\\gamma$ = {gamma:g}. The three
+        values of $d$ follow from Definition 3.2, from the excess of the norms (the authors' code) and from the excess of the logarithms
+        (Table S3). Negative entries are blue, and positive entries are red. A rotation of the basis does not change $s$ ({s}). The
+        rotation {changes}."""
     scores = "; ".join(f"{name} {s}, {d}" for name, (s, d) in words.items())
     alt = f"{len(matrices)} square heat maps with their scores; s and d of Definition 3.2: {scores}."
     return CaptionedFigure(figure, "fig-score-gallery", caption, alt)
