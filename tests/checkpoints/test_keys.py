@@ -46,7 +46,6 @@ def test_a_changed_key_is_followed_or_named(model_type, key, value):
 WRONG = [
     ("llama", "is_causal", False, {"follows_is_causal": False}, "label"),
     ("gemma3_text", "use_bidirectional_attention", True, {"both_ways_if": ""}, "label"),
-    ("nanochat", "", None, {"beside": {}}, "norms"),
     ("swinv2", "", None, {"beside": {}}, "norms"),
 ]
 
