@@ -359,10 +359,14 @@ class Checkpoint:
             still = [plan for plan in self.plans if self._rotations[plan] is None]
             hidden = [plan for plan in self.plans if is_hidden(plan, self.distance)]
             if still:
-                lines.append(f"W_qk is the same at all distances in {_listed(still)}, where positions rotate nothing.")
+                lines.append(
+                    f"W_qk of {self.name} is the same at all distances in {_listed(still)}, where positions rotate nothing."
+                )
             if hidden:
-                lines.append(f"No query attends that far in {_listed(hidden)}, because of a window.")
-            lines += dict.fromkeys(f"Some layers are left out: {why}." for why in self._without_rotation.values())
+                lines.append(f"No query of {self.name} attends that far in {_listed(hidden)}, because of a window.")
+            lines += dict.fromkeys(
+                f"Some layers of {self.name} are left out: {why}." for why in self._without_rotation.values()
+            )
         if self._qk_norms:
             lines.append("The gains of the norms of queries and keys are multiplied into W_q and W_k.")
         return lines
