@@ -360,7 +360,8 @@ class Checkpoint:
             hidden = [plan for plan in self.plans if is_hidden(plan, self.distance)]
             if still:
                 lines.append(
-                    f"W_qk of {self.name} is the same at all distances in {_listed(still)}, where positions rotate nothing."
+                    f"W_qk of {self.name} is the same at all distances in {_listed(still)}, where positions rotate"
+                    f" nothing."
                 )
             if hidden:
                 lines.append(f"No query of {self.name} attends that far in {_listed(hidden)}, because of a window.")
