@@ -126,11 +126,10 @@ word_scores(d, seed, symmetry)
 # only if $M_n = 0$. Since $\norm{M}^2 = \norm{M_s}^2 + \norm{M_n}^2$, this means $s = 1$. The sum of the two scores is $2\,
 # x\T M_s\, y$, and in the same way it vanishes for all $x$ and $y$ if and only if $s = -1$.
 #
-# *2.* Let $A$ and $B$ be matrices. The covariance of $x\T A y$ and $x\T B y$ is
-# $\sum_{ijkl} A_{ij} B_{kl}\, \mathbb{E}[x_i x_k]\, \mathbb{E}[y_j y_l] = \sum_{ij} A_{ij} B_{ij} = \tr(A\T B)$. Both scores have
-# mean zero, and $y\T M x = x\T M\T y$. So each score has the variance $\norm{M}^2$, and their covariance is
-# $\tr(M\T M\T) = \tr(M M)$. The quotient $\tr(M M) / \norm{M}^2$ equals $s$, because
-# $\norm{M_s}^2 - \norm{M_n}^2 = \tr(M M)$.
+# *2.* Let $A$ and $B$ be matrices. The covariance of $x\T A y$ and $x\T B y$ is $\sum_{ijkl} A_{ij} B_{kl}\, \mathbb{E}[x_i
+# x_k]\, \mathbb{E}[y_j y_l] = \sum_{ij} A_{ij} B_{ij} = \tr(A\T B)$. Both scores have mean zero, and $y\T M x = x\T M\T y$.
+# Each score therefore has variance $\norm{M}^2$, and their covariance is $\tr(M\T M\T) = \tr(M M)$. The quotient $\tr(M M) /
+# \norm{M}^2$ equals $s$, because $\norm{M_s}^2 - \norm{M_n}^2 = \tr(M M)$.
 # ```
 # ````
 #

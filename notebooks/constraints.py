@@ -21,8 +21,8 @@
 # experiments](positions.py), we trained the same encoders with rotary instead of learned position embeddings. Encoders with
 # rotary position embeddings hardly become symmetric (their symmetry scores range from {glue:text}`s-rotary`, compared with
 # {glue:text}`s-learned` for encoders with learned position embeddings), and their loss is {glue:text}`lower-loss` nats
-# *lower*. We therefore think that a symmetric $\Wqk$ is the way in which encoders use learned position embeddings, and that
-# it is not necessary for predicting hidden tokens.
+# *lower*. So a symmetric $\Wqk$ is not necessary for predicting hidden tokens. It may be the way in which encoders make use
+# of learned position embeddings, but we have not shown this.
 
 # %% tags=["parameters"]
 models: list[str] = ["encoder", "decoder"]  # models to compare

@@ -19,14 +19,14 @@
 #
 # **The score, as the paper defines it, cannot decide whether rows or columns dominate.** The score contains a threshold
 # $\gamma$, for which the paper gives no value. With $\gamma$ = {glue:text}`low`, GPT-2 scores {glue:text}`gpt2-low`, which
-# the paper would read as a dominance of rows. With $\gamma$ = {glue:text}`high`, the same GPT-2 scores
-# {glue:text}`gpt2-high`, which the paper would read as dominance of columns. Both scores are larger in magnitude than
-# expected by chance: 95 % of random models of the same shape score between {glue:text}`random-low-from` and
-# {glue:text}`random-low-to` with $\gamma$ = {glue:text}`low`, and between {glue:text}`random-high-from` and
-# {glue:text}`random-high-to` with $\gamma$ = {glue:text}`high`. Even if one column of a matrix is much longer than all other
-# columns, the score can be positive, as if rows dominated. {glue:md}`proven:myst` The theorem that predicts long columns
-# does not follow from its assumptions. {glue:md}`proven:myst` Whether decoders have longer columns than encoders remains
-# open. {glue:md}`not-shown:myst` (The labels are explained on the [front page](introduction.py#what-we-found).)
+# means, in the paper's reading, that rows dominate. With $\gamma$ = {glue:text}`high`, the same GPT-2 scores
+# {glue:text}`gpt2-high`, which means that columns dominate. Both scores are larger in magnitude than expected by chance: 95
+# % of random models of the same shape score between {glue:text}`random-low-from` and {glue:text}`random-low-to` with
+# $\gamma$ = {glue:text}`low`, and between {glue:text}`random-high-from` and {glue:text}`random-high-to` with $\gamma$ =
+# {glue:text}`high`. Even if one column of a matrix is much longer than all other columns, the score can be positive, as if
+# rows dominated. {glue:md}`proven:myst` The theorem that predicts long columns does not follow from its assumptions.
+# {glue:md}`proven:myst` Whether decoders have longer columns than encoders remains open. {glue:md}`not-shown:myst` (The
+# labels are explained on the [front page](introduction.py#what-we-found).)
 #
 # {glue:md}`at-the-threshold:myst`
 
@@ -94,10 +94,10 @@ by_threshold(gamma)
 # of width {glue:text}`wide` or more. In {glue:text}`n-clear` of these models, all of them decoders, both scores are larger
 # in magnitude than expected by chance.
 #
-# According to [a second-hand reading](../notation.md#the-audit) of the authors' code, the authors use $\gamma = 2$, and they
-# add up not the norms but the amounts by which the norms exceed the threshold. Scores computed with this formula depend less
-# on the threshold: the score changes sign in only {glue:text}`n-turning-released` of the same models, and the score of GPT-2
-# is negative at both thresholds.
+# According to [a second-hand reading](../notation.md#the-audit), the authors' code uses $\gamma = 2$ and adds up the amounts
+# by which the norms exceed the threshold, instead of the norms themselves. Scores computed with this formula depend less on
+# the threshold: the score changes sign in only {glue:text}`n-turning-released` of the same models, and the score of GPT-2 is
+# negative at both thresholds.
 #
 # :::{admonition} How sure is this?
 # - *The wrong sign*: we prove that the score of a large matrix with a single long column has the wrong sign. Simulations with
@@ -257,8 +257,8 @@ show(sign_of_directionality(gamma=gamma, n=n_strong, seed=seed))
 #
 # **Second step: tokens that serve as context make columns long.** This does not follow. The squared norms of the columns and
 # the squared norms of the rows have the same sum, namely the sum of all squared entries of the matrix. No update can
-# therefore make the columns longer than the rows on average. At most, an update can distribute this sum more unevenly over
-# the columns than over the rows, and the assumptions of the theorem do not imply that it does
+# therefore make the columns longer than the rows on average. An update can still distribute this sum more unevenly over the
+# columns than over the rows, but the assumptions of the theorem do not imply that this happens
 # ([details](column_dominance_details.py)).
 #
 # Columns do become long under other conditions, which the paper does not state. One of these conditions is specific to decoders,

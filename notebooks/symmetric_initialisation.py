@@ -84,20 +84,20 @@ glue("planned-harm", max(p.primary.difference().high for p in symmetry), ".2f")
 # identical, and both models read the same text in the same order. We wrote down the question, the measure and the seeds of each
 # [planned comparison](../recorded_runs.md#planned-runs) before its first run.
 #
-# We compare the final losses on held-out text and always report the difference as symmetric minus random initialisation. We fixed in
-# advance how to interpret this difference. If its 95 % confidence interval over seeds lies within ±{glue:text}`band` nats, there is *no
-# difference*. Otherwise, symmetric initialisation is *faster* if the interval lies below 0 and *slower* if the interval lies
-# above 0, and the comparison is *undecided* if the interval includes 0. We distinguish two cases of *faster*: symmetric
-# initialisation is *clearly faster* if the confidence interval of the share of training steps that it saves lies above
-# {glue:text}`share`, and *slightly faster* otherwise.
+# We compare the final losses on held-out text and always report the difference as symmetric minus random initialisation. We
+# fixed in advance how to interpret this difference. If its 95 % confidence interval over seeds lies within
+# ±{glue:text}`band` nats, there is *no difference*. Otherwise, we call symmetric initialisation *faster* if the interval
+# lies below 0 and *slower* if the interval lies above 0, and we call the comparison *undecided* if the interval includes 0.
+# We distinguish two cases of *faster*: symmetric initialisation is *clearly faster* if the confidence interval of the share
+# of training steps that it saves lies above {glue:text}`share`, and *slightly faster* otherwise.
 #
 # {glue:text}`below-zero` Many comparisons are undecided, because the loss of an encoder remains on a plateau for some time
 # before it decreases further, and the length of this plateau depends on the seed. As a result, the final losses of two
 # encoders that differ only in their seed can differ by up to {glue:text}`spread` nats.
 #
 # :::{admonition} How sure is this?
-# - All our models are small. Even our longest training run used only {glue:text}`tokens-share` of the number of tokens on which
-#   the models in the paper were trained.
+# - All our models are small. Even our longest training run used only {glue:text}`tokens-share` as many tokens as the
+#   training of the models in the paper.
 # - Before we planned `confirm_mini`, the comparison in which symmetric initialisation clearly helped, we had already used its
 #   three seeds in shorter runs of models with the same dimensions. We therefore used new seeds when we repeated this comparison.
 # - {glue:text}`by-chance`
@@ -135,8 +135,8 @@ def symmetry_as_planned():
     for plan, case in cases.items():
         yield from ends(case, "below" if plan in BELOW_ZERO else "around")
     rows = (
-        "The first column describes each comparison by its text, the number of layers × the width, the number of training"
-        " tokens in millions (M) and the number of seeds, followed by the outcome according to our plan."
+        "The first column describes each comparison by the training text, the size of the model (layers × width), the number"
+        " of training tokens in millions (M) and the number of seeds. The outcome by the rules of our plan comes last."
     )
     return {"remark": f"{too_small(cases.values(), starts.PAPERS)} {rows}"}
 

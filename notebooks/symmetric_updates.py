@@ -94,8 +94,8 @@ argument_figure(met, chosen, alignment(*BERT))
 # - The statements about the form of the gradient, the training step and the two theorems are proven, with one exception. When we
 #   compute the angle between the training step and the gradient, we assume Gaussian weights that are independent of the gradient,
 #   and trained weights do not satisfy this assumption.
-# - We measured how equally two tokens contribute in one-layer models with random weights, which read random tokens. The result does
-#   not apply to models that are being trained, so it does not refute Theorem 2.4.
+# - We measured how equally two tokens contribute to each other's prediction in one-layer models with random weights and
+#   random input tokens. The result does not apply to models that are being trained, so it does not refute Theorem 2.4.
 # - In the gradient of Theorem 2.4, the embedding of the predicted token takes the place of the query. In masked training,
 #   however, the mask stands at the position of the predicted token, so its embedding takes this place
 #   ({prf:ref}`prop-s1-15-mask`). We have no proof of a similar theorem for this case.
@@ -112,8 +112,9 @@ argument_figure(met, chosen, alignment(*BERT))
 #
 # The paper derives the coefficients $\beta_{ij}$ without the softmax. With the softmax, the sum still has the same form, but
 # the coefficients change in two ways. First, the coefficient of token $j$ is proportional to the attention that token $j$
-# receives. Second, it measures how much more token $j$ helps than the tokens to which position $i$ attends help on average.
-# The corrected proposition ({prf:ref}`prop-2-2`) is proven on the details page [about the gradient](implicit_gradient.py).
+# receives. Second, the help of token $j$ is measured relative to the average help of the tokens to which position $i$
+# attends. The corrected proposition ({prf:ref}`prop-2-2`) is proven on the details page [about the
+# gradient](implicit_gradient.py).
 #
 # ## A training step does not follow the gradient
 #
@@ -124,18 +125,18 @@ argument_figure(met, chosen, alignment(*BERT))
 # \Delta \Wqk \approx -\eta\, (\Wq \Wq\T G + G\, \Wk \Wk\T) , \qquad G = \frac{\partial L}{\partial \Wqk} ,
 # $$
 #
-# whereas the paper concludes that this change is a multiple of $G$. Since the heads of a model are much narrower than its
-# embeddings, the matrices $\Wq \Wq\T$ and $\Wk \Wk\T$ have low rank, so they remove a large part of the gradient. In our untrained
-# models with {glue:text}`heads`, the cosine between the training step and the gradient is {glue:text}`step` on average. For a head
-# of BERT-base with random weights, the cosine would be {glue:text}`bert` (see the [proof and
-# check](implicit_gradient.py#the-step-on-both-factors-drops-part-of-the-gradient)).
+# whereas the paper concludes that this change is a multiple of $G$. The heads of a model are much narrower than its
+# embeddings, so the matrices $\Wq \Wq\T$ and $\Wk \Wk\T$ have low rank. Multiplying by these matrices removes a large part
+# of the gradient. In our untrained models with {glue:text}`heads`, the cosine between the training step and the gradient is
+# {glue:text}`step` on average. For a head of BERT-base with random weights, the cosine would be {glue:text}`bert` (see the
+# [proof and check](implicit_gradient.py#the-step-on-both-factors-drops-part-of-the-gradient)).
 #
 # ## Updates are symmetric if two tokens help each other equally
 #
-# A masked language model sees each pair of words in both orders. In *the dog met my old cat*, for example, it predicts *dog*
-# with the help of *cat*, and it predicts *cat* with the help of *dog*. Together, these two predictions add the matrix
-# $\beta_{ij}\, x_i x_j^\top + \beta_{ji}\, x_j x_i^\top$ to the gradient. This matrix is symmetric if $\beta_{ij} =
-# \beta_{ji}$, and it is skew-symmetric if $\beta_{ij} = -\beta_{ji}$. Theorem 2.4 of the paper covers the first case
+# A masked language model learns to predict either word of a pair from the other. In *the dog met my old cat*, for example,
+# it predicts *dog* with the help of *cat*, and it predicts *cat* with the help of *dog*. Together, these two predictions add
+# the matrix $\beta_{ij}\, x_i x_j^\top + \beta_{ji}\, x_j x_i^\top$ to the gradient. This matrix is symmetric if $\beta_{ij}
+# = \beta_{ji}$, and it is skew-symmetric if $\beta_{ij} = -\beta_{ji}$. Theorem 2.4 of the paper covers the first case
 # ({prf:ref}`thm-s1-14`).
 #
 # The two coefficients do not have to be exactly equal. Suppose that the embeddings are orthogonal, and that *dog* contributes twice
@@ -148,11 +149,12 @@ argument_figure(met, chosen, alignment(*BERT))
 #
 # ## In untrained models, two tokens do not help each other equally
 #
-# The authors do not derive this correlation. In Section S1.4.5 of the paper, they assume that "predicting one token from the other
-# gives similar predictions". In an untrained model, there is no reason for such a correlation. The coefficient $\beta_{ij}$ depends
-# on the error at position $i$ and on the value of token $j$, whereas $\beta_{ji}$ depends on the error at position $j$ and on the
-# value of token $i$. If the value matrix is random, these two coefficients are unrelated. We measure the correlation for masked
-# training and for bidirectional training, because each pair occurs in both orders under these two objectives.
+# The authors do not derive this correlation. In Section S1.4.5 of the paper, they assume that "predicting one token from the
+# other gives similar predictions". In an untrained model, there is no reason for such a correlation. The coefficient
+# $\beta_{ij}$ depends on the error at position $i$ and on the value of token $j$, whereas $\beta_{ji}$ depends on the error
+# at position $j$ and on the value of token $i$. If the value matrix is random, these two coefficients are unrelated. We
+# measure the correlation for masked training and for bidirectional training, because each token of a pair is predicted from
+# the other under these two objectives.
 
 # %%
 ASSUMED = """"[W]e assume that predicting the $i$-th token from the $j$-th token is correlated to predicting the $j$-th token
@@ -189,7 +191,8 @@ show(agreement_at_random_weights(d, n_tokens, n_models, seed), unfolded=True)
 # A gradient can also be symmetric for [other
 # reasons](symmetric_updates_details.py#gradients-can-be-symmetric-for-other-reasons). For example, all masked positions
 # share one embedding. This alone is enough to give the gradient in masked training a positive symmetry score, even in models
-# with random weights. Therefore, even if an update is symmetric, we cannot conclude that two tokens help each other equally.
+# with random weights. Therefore, even if an update is symmetric, we cannot conclude that two tokens contribute equally to
+# each other's prediction.
 #
 # ## During training
 #
@@ -198,12 +201,13 @@ show(agreement_at_random_weights(d, n_tokens, n_models, seed), unfolded=True)
 #
 # ## Decoders also see both orders of a pair
 #
-# In the paper, encoders and decoders differ because every pair of tokens occurs in both orders in the training of an encoder, but
-# in only one order in the training of a decoder. This contrast is correct for a single sequence. In a whole corpus, however, *dog*
-# precedes *cat* in some texts and follows *cat* in others, so both orders also occur in the training of a decoder. Two [differences
-# between encoders and
+# In the paper, encoders and decoders differ because every pair of tokens occurs in both orders in the training of an
+# encoder, but in only one order in the training of a decoder. For a single sequence, this is true. In a whole corpus,
+# however, *dog* precedes *cat* in some texts and follows *cat* in others, so both orders also occur in the training of a
+# decoder. Two [differences between encoders and
 # decoders](symmetric_updates_details.py#over-a-corpus-tokens-lose-the-contrast-between-the-objectives-but-positions-keep-it)
-# remain. First, a decoder sees each pair of *positions* in only one order. Second, a decoder always predicts the *next* token.
+# remain. First, a decoder sees each pair of *positions* in only one order. Second, a decoder always predicts the *next*
+# token.
 #
 # ## Theorem 2.3: column dominance does not follow from the premises
 #

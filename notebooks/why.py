@@ -139,9 +139,9 @@ glue("smollm-s", number(smollm[of_weights], 2))
 # between $W_q$ and $W_k$. A low $s$ therefore does not mean that an encoder with rotary position embeddings treats left and
 # right differently. For this reason, we also measured the attention scores themselves, including rotations and biases. Over
 # many texts, we averaged the score that position $i$ gives position $j$. SmolLM2, a decoder with rotary position embeddings,
-# has a median $s$ of only {glue:text}`smollm-s`, but the symmetry of its mean scores between positions is
-# {glue:text}`smollm-places`. In MiniLM, an encoder with learned position embeddings, the symmetry of the mean scores between
-# positions is {glue:text}`minilm-places`.
+# has a median $s$ of only {glue:text}`smollm-s`, but the matrix of its mean scores between positions has a symmetry score of
+# {glue:text}`smollm-places`. In MiniLM, an encoder with learned position embeddings, this matrix has a symmetry score of
+# {glue:text}`minilm-places`.
 
 # %% tags=["remove-input"]
 table(
@@ -181,7 +181,7 @@ Markdown(places.told_of_ours(seen))
 
 # %% tags=["remove-input"]
 Markdown(
-    f"""We prove four theorems about the part of $W_{{qk}}$ that compares positions, and about when this part is symmetric.
+    f"""We prove four theorems about the part of $W_{{qk}}$ that compares positions, and about the conditions under which it is symmetric.
 {strength("proven")}
 
 - **A window on both sides teaches a symmetric comparison of positions.** Suppose that a token contributes to a
@@ -194,7 +194,7 @@ Markdown(
   {{cite}}`lequeu2026`. Consider a head that always attends a few positions ahead. A slow wave hardly changes over these few
   positions, so the part of $W_{{qk}}$ that belongs to this wave is nearly symmetric, even though the head attends to one side
   only ({{numref}}`fig-why-turned`, {{prf:ref}}`thm-slow-waves`).
-- **Both sides of a token are equally informative.** In every stationary text, the $n$ tokens to the left of a token carry exactly
+- **Both sides of a token carry the same information about it.** In every stationary text, the $n$ tokens to the left of a token carry exactly
   as much information about this token as the $n$ tokens to its right ({{prf:ref}}`thm-both-sides`). The text itself therefore gives an
   encoder no reason to prefer one side.
 - **The same embeddings must occur as queries and as keys.** In masked training, the position that is predicted contains the mask token,
@@ -299,7 +299,7 @@ Markdown(
     f" {strength('measured, unexplained')} We had expected the heads of an encoder to have independent directions, as in the null"
     " model. This expectation is refuted: the heads of an encoder agree more than expected by chance"
     f" (p = {released.encoders.p:.5f}), although less than the heads of a decoder. We tested this on the same weights on which we had"
-    " first noticed it, so the result does not confirm a prediction. Other authors have already split the scores of single heads"
+    " first noticed it, so the result is not an independent confirmation. Other authors have already split the scores of single heads"
     " into a symmetric and a skew-symmetric part {cite}`jamil2026`. Our contribution is to measure whether these parts reinforce or"
     " cancel each other over the heads of a layer."
 )
@@ -379,8 +379,14 @@ def who_is_more_symmetric(seeds=10):
         yield compare(f"{title}: learned, encoder minus decoder, lower end", low, ">" if low > 0 else "<", 0)
         yield compare(f"{title}: rotary, encoder minus decoder, upper end", high, "<" if high < 0 else ">", 0)
     if reversed_everywhere:
-        return {"verdict": Verdict.HOLDS, "remark": "No plan judges these differences, and the models are small."}
-    return {"verdict": Verdict.UNDECIDED, "remark": "With these seeds, an interval contains 0. No plan judges them."}
+        return {
+            "verdict": Verdict.HOLDS,
+            "remark": "We had not planned to test these differences, and the models are small.",
+        }
+    return {
+        "verdict": Verdict.UNDECIDED,
+        "remark": "With these seeds, one of the intervals contains 0. We had not planned to test these differences.",
+    }
 
 
 show(who_is_more_symmetric(seeds), unfolded=True)

@@ -77,7 +77,7 @@ def run_table(chapter: str, run: NotebookNode, values: dict[str, Any]) -> str:
             for name, parameter in parameters.items()
         ]
         example = f"attngeo run {chapter} -p {next(iter(parameters))} VALUE"
-        blocks += [f"The command `{example}` changes one of its parameters:", markdown_table(pd.DataFrame(rows))]
+        blocks += [f"To change a parameter of this page, run `{example}`:", markdown_table(pd.DataFrame(rows))]
     return "\n\n".join([*blocks, "::::"])
 
 

@@ -2,7 +2,7 @@
 
 STRENGTHS = {
     "proven": "We prove this result, and we check the formulas of the proof on small examples.",
-    "solid": "We found this result in many models, and it does not change when we count the models in a different way.",
+    "solid": "This result was found in many published models. It remains if every family of models counts only once.",
     "in small models": "We found this result in models that we trained. They are much smaller than those in use.",
     "measured, unexplained": "This result was measured in released models, but we do not know its cause.",
     "not shown": "The evidence is not sufficient to answer this question.",

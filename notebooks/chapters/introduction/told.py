@@ -157,9 +157,9 @@ def how_to_read(models: pd.DataFrame) -> str:
             f"The command needs only the query and key weights of a model. As an example, we score {name}, a small encoder that"
             " computes sentence embeddings.",
             "",
-            f"- The median layer scores **$s$ = {number(layers['symmetry'].median(), 2)}**. For comparison, 95 % of random"
-            f" matrices of the same shape have a score between {number(least, 3)} and {number(most, 3)}. All"
-            f" {spelled(len(layers))} layers are therefore much more symmetric than random matrices.",
+            f"- The median of $s$ over the layers is **{number(layers['symmetry'].median(), 2)}**. For comparison, 95"
+            f" % of random matrices of the same shape have a score between {number(least, 3)} and {number(most, 3)}."
+            f" All {spelled(len(layers))} layers are therefore much more symmetric than random matrices.",
             "- Compare a model only with models of **similar size** that have the **same type of positional encoding**. Published"
             " encoders with learned position embeddings score between"
             f" {extent(learned['s'], two_digits).replace(' to ', ' and ')}, and published decoders with rotary position"

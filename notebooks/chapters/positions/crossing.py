@@ -129,8 +129,8 @@ def ahead(learned: Estimate, rotary: Estimate) -> str:
     first, second = leader(learned), leader(rotary)
     if first and second and first != second:
         return (
-            f"So {first} are more symmetric than {second} with learned position embeddings, and less symmetric than"
-            f" {second} with rotary position embeddings."
+            f"So {first} are more symmetric than {second} if both have learned position embeddings, and less symmetric if"
+            " both have rotary position embeddings."
         )
     if first and first == second:
         return f"So {first} are the more symmetric models with both types of position embeddings."

@@ -86,12 +86,12 @@ def plans_figure(plans: Sequence[Setting]) -> CaptionedFigure:
     outcomes = Counter(p.said for p in plans)
     caption = (
         "Difference in final held-out loss between symmetric and random initialisation of equal scale in our planned"
-        " comparisons. Circles show means over seeds, horizontal lines show 95 % confidence intervals, and thin strokes show"
-        " single seeds. To the left of 0, symmetric initialisation is better. The label of each row gives the number of"
-        " layers × the width, the number of training tokens in millions (M), the text and, in parentheses, the number of"
-        " seeds. The outcome according to our plan follows after the colon. The grey band marks differences of less than"
-        f" {BAND} nats, which we had declared negligible in advance. A circle is filled if the interval excludes 0, and an arrow"
-        f" marks an interval that extends beyond ±{CLIP} nats."
+        " comparisons. Circles show means over seeds, horizontal lines show 95 % confidence intervals, and thin"
+        " strokes show single seeds. Values to the left of 0 favour symmetric initialisation. The label of each row"
+        " gives the number of layers × the width, the number of training tokens in millions (M), the text and, in"
+        " parentheses, the number of seeds. The text after the colon gives the outcome by the rules of our plan. The"
+        f" grey band marks differences of less than {BAND} nats, which we had declared negligible in advance. A circle"
+        f" is filled if the interval excludes 0, and an arrow marks an interval that extends beyond ±{CLIP} nats."
     )
     told = ", ".join(f"{said} ({count})" for said, count in outcomes.most_common())
     alt = (

@@ -82,9 +82,10 @@ def ranks_of_families(found: Directions, names: Mapping[tuple[str, str], str]) -
         f" {number(found.encoders.rank, 2)} over {len(found.encoders.families)} families of encoders"
     )
     caption = (
-        "Do the heads of a layer agree on a direction? Each point shows a family of published models. We compute the median"
-        f" rank over the layers of each model, and average it over the models of the family. The mean rank is {means}. In the"
-        " null model, in which each head is transposed with probability 1/2, the mean rank is 0.5."
+        "Do the heads of a layer agree on a direction? Each point shows a family of published models. We compute the"
+        " median rank over the layers of each model, and average it over the models of the family. On average, the"
+        f" rank is {means}. In the null model, in which each head is transposed with probability 1/2, the mean rank is"
+        " 0.5."
     )
     alt = f"Dots of the rank of each family. Means are {means}; the null model has a mean rank of 0.5."
     return CaptionedFigure(figure, "fig-why-ranks", caption, alt)
