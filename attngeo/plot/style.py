@@ -21,6 +21,7 @@ from attngeo.plot import METADATA_KEY, NARROW_SVG
 from attngeo.plot.typeset import typeset
 
 # Okabe and Ito's colours, told apart with every common colour vision, without their yellow (too light on white).
+# book/_static/interactive.css has the colours of encoders and decoders for the interactives, in both themes.
 ENCODER = "#0072B2"  # blue
 DECODER = "#D55E00"  # vermilion
 CROSS = "#009E73"  # green: cross attention, or a third kind

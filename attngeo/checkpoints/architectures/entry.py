@@ -29,8 +29,8 @@ class Layout:
         rows: for a fused weight, its output rows that hold q, k and v; None where each has a tensor. A fused
             weight has (H + 2 H_kv) d_head output rows.
         transposed: the weight is stored (in, out), as by ``Conv1D``, and not (out, in), as by ``torch.nn.Linear``.
-        gated: behind the rows of each query head stand as many of a gate of what it writes; in a fused weight those of
-            all gates stand before the others.
+        gated: each query head's rows are followed by equally many rows of a gate for its output; in a fused weight, the
+            rows of all gates come first.
     """
 
     rows: Rows | None = None
@@ -147,7 +147,7 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
         positions: how it takes positions, or their kind alone; None where nothing is said, as of cross-attention.
         norm: name of the layer normalisation before it, in its module or in what that is in, or several names, as
             "one|other", of which there is one; "" where there is none.
-            None: of a built-in model_type the first there of `NORMS`, of one that is registered none.
+            None: for a built-in model_type the first name of `NORMS` that is present, for a registered one no norm.
         norm_if: config key that must be true for ``norm`` to stand before the attention and not behind it.
         norm_offset: what is added to the normalisation's weight, 1 where a weight of 0 leaves all as it is.
         linear: false where values are normalised, or what heads write is, so that no W_o W_v^T gives it.
