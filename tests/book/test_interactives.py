@@ -365,7 +365,7 @@ def test_scores_of_words_follow_the_symmetry_and_the_pair_that_are_chosen(browse
         assert len(stage.find_elements(By.CSS_SELECTOR, ".here.ia-cell")) == 4  # a pair and its mirror image, twice
         return said.text
 
-    assert "attention weights do not" in assert_says(1.0, *shown.data["pair"])
+    assert "attention weights are not symmetric" in assert_says(1.0, *shown.data["pair"])
     slider.send_keys(Keys.ARROW_LEFT)
     assert "differ by" in assert_says(0.9, *shown.data["pair"])
     slider.send_keys(Keys.HOME)
