@@ -15,10 +15,16 @@ SHOWN = ("symmetry", "directionality")
 RANK = "coin_rank"  # of the layers with several heads
 HOW_TO_READ = (
     "If c_S (c_N) is above 1, the symmetric (skew-symmetric) parts of the heads add up. If it is below 1, they cancel."
-    " If the signs of the heads were random, c_S would be 1 ± {:.2g} and c_N would be 1 ± {:.2g} (median over layers).",
-    "The rank is the share of the ways to transpose single heads that give no higher symmetry. For random weights, any"
-    " rank between 0 and 1 is equally likely. A rank close to 0 means that the heads agree on a direction, that is, on"
-    " who attends to whom.",
+    " If each head were multiplied by a random +1 or -1, c_S would be 1 ± {:.2g} and c_N would be 1 ±"
+    " {:.2g} (median over layers).",
+    "The rank is the share of the ways to transpose single heads that give no higher symmetry. For random weights, all"
+    " possible ranks are equally likely. A rank close to 0 means that the heads agree on a direction. A rank close to 1"
+    " means that the heads disagree on a direction.",
+)
+HOW_TO_READ_POSITIONS = (
+    "W_qk is split into three parts: queries and keys are both in the space of the position embeddings, both outside"
+    " it, or mixed. The shares are those of the squared norm of W_qk, and s is the symmetry of a part. The column at"
+    " random is the expected share in a random space of the same dimension."
 )
 
 
@@ -29,7 +35,6 @@ def outside(row: Row, score: str) -> bool:
 
 def summary(rows: Sequence[Row]) -> list[str]:
     """Sentences about rows of one model: medians, random weights, counts outside their range, and a weak d."""
-    dead = [row for row in rows if is_dead(row)]
     of: dict[str, list[Row]] = {"layers": [], "heads": []}
     for row in rows:
         if not is_dead(row):
@@ -40,15 +45,9 @@ def summary(rows: Sequence[Row]) -> list[str]:
         medians = {s: median(row[s] for row in of["layers"] if row["part"] == part) for s in SHOWN[: 2 - by_positions]}
         values = ", ".join(f"{score} {value:.4f}" for score, value in medians.items())
         lines.append(f"Median over the {part} layers: {values}.")
-    if dead:
-        whole = dict.fromkeys((r["part"], r["layer"]) for r in dead if r["head"] == SUM)
-        heads = [r for r in dead if (r["part"], r["layer"]) not in whole]
-        places = [f"{part} layer {layer}" for part, layer in whole]
-        places += [f"{r['part']} layer {r['layer']} head {r['head']}" for r in heads]
-        more = f" and {len(places) - 5} more" if len(places) > 5 else ""
-        lines.append(f"Queries or keys are zero, so there is nothing to score, in {', '.join(places[:5])}{more}.")
+    lines += dead_layers(rows)
     if by_positions:
-        return lines
+        return [*lines, HOW_TO_READ_POSITIONS]
     if any(map(without_law, rows)):
         lines.append("No z and p are given: the scores of random weights are known only without gains.")
         return lines + _about_heads(of["layers"])
@@ -67,12 +66,21 @@ def summary(rows: Sequence[Row]) -> list[str]:
                     " score -1 or 1."
                 )
         if scored:
-            n = [f"{sum(outside(r, s) for r in scored)} of {len(scored)} {kind} by {s}" for s in SHOWN]
-            if several := list(filter(has_heads, scored)):
-                n.append(f"{sum(outside(r, RANK) for r in several)} of {len(several)} {kind} by rank")
+            n = [_count_outside(scored, score, kind) for score in SHOWN]
+            if several := [row for row in scored if has_heads(row) and not few_heads(row)]:
+                n.append(_count_outside(several, RANK, kind))
             words = " and ".join([", ".join(n[:-1]), n[-1]])
             counts.append(f"A star marks a score outside the central 95 % of random weights: {words}.")
+            if few := sorted({row["n_heads"] for row in scored if has_heads(row) and few_heads(row)}):
+                counts.append(f"With {' or '.join(map(str, few))} heads, no rank can have a star.")
     return lines + counts + _about_heads(of["layers"])
+
+
+def _count_outside(rows: Sequence[Row], score: str, kind: str) -> str:
+    """How many rows have a star at a score, in words."""
+    kind = kind if len(rows) > 1 else kind.removesuffix("s")
+    name = "rank" if score == RANK else score
+    return f"{sum(outside(row, score) for row in rows)} of {len(rows)} {kind} by {name}"
 
 
 def _about_heads(layers: Sequence[Row]) -> list[str]:
@@ -82,6 +90,24 @@ def _about_heads(layers: Sequence[Row]) -> list[str]:
         return []
     sds = (median(row[f"coherence_{part}_null_sd"] for row in rows) for part in ("symmetric", "skew"))
     return [HOW_TO_READ[0].format(*sds), HOW_TO_READ[1]]
+
+
+def dead_layers(rows: Sequence[Row]) -> list[str]:
+    """A sentence that names the layers and heads without scores, if there are any."""
+    dead = [row for row in rows if is_dead(row)]
+    whole = dict.fromkeys((r["part"], r["layer"]) for r in dead if r["head"] == SUM)
+    heads = [r for r in dead if (r["part"], r["layer"]) not in whole]
+    places = [f"{part} layer {layer}" for part, layer in whole]
+    places += [f"{r['part']} layer {r['layer']} head {r['head']}" for r in heads]
+    more = f" and {len(places) - 5} more" if len(places) > 5 else ""
+    if not places:
+        return []
+    return [f"Queries or keys are zero, so there is nothing to score, in {', '.join(places[:5])}{more}."]
+
+
+def few_heads(row: Row) -> bool:
+    """Whether a layer has so few heads that even its smallest rank, ``2^-(H - 1)``, is not outside the central 95 %."""
+    return 2 * 2.0 ** (1 - row["n_heads"]) >= LEVEL
 
 
 def is_dead(row: Row) -> bool:

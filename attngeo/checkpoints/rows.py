@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from attngeo.bilinear.positions import position_space
 from attngeo.bilinear.rows import ScoreRow, form_rows, with_heads, with_split
 from attngeo.bilinear.scores import GAMMA, SUM, Convention
+from attngeo.bilinear.summary import dead_layers
 from attngeo.bilinear.tables import ModelRow, ModelTable, ScoreTable, model_rows
 from attngeo.checkpoints.architectures.entry import Matrix, Positions
 from attngeo.checkpoints.layers import AttentionLayer, Checkpoint, open_checkpoint
@@ -23,6 +24,7 @@ from attngeo.errors import CheckpointError, MatrixError, ParameterError
 
 # a path or an id, what was opened, or what `attngeo.open_model` takes
 Source = str | PathLike | nn.Module | Checkpoint | Mapping
+SCORED = {"qk": "W_qk", "ov": "W_o W_v^T"}  # what is scored, by the option matrix
 
 
 @overload
@@ -79,7 +81,7 @@ def score_table(
     asked = {"matrix": matrix, "fold_norm": fold_norm, "distance": distance, "fold_qk_norm": fold_qk_norm}
     if isinstance(source, list | tuple):
         opens = partial(_opened, asked=asked)
-        table, unread = models_table(source, opens, gamma, convention)
+        table, unread, _ = models_table(source, opens, gamma, convention)
         for sentence in unread:
             warnings.warn(sentence, stacklevel=2)
         return table
@@ -94,10 +96,11 @@ def models_table(
     opens: Callable[[Source], Checkpoint],
     gamma: float = GAMMA,
     convention: Convention | str = Convention.DEFINITION,
-) -> tuple[ModelTable, list[str]]:
-    """Several models, a row for each part of each, and a sentence for each that cannot be read.
+) -> tuple[ModelTable, list[str], list[list[str]]]:
+    """Several models, a row for each part of each; a sentence for each that cannot be read; and the remarks by row.
 
-    Models of one name are called by what was asked for.
+    Models of one name are called by what was asked for. The sentences of the table begin with the models that they are
+    about.
 
     Raises:
         CheckpointError: none can be read.
@@ -106,27 +109,38 @@ def models_table(
     if not sources:
         raise ParameterError("a table of models needs at least one model; name one.")
     found: dict[int, list[ModelRow]] = {}
-    said: list[str] = []
+    said: dict[int, list[str]] = {}
     unread: list[str] = []
+    matrices: set[Matrix] = set()
     for number, source in enumerate(sources):
         try:
             opened = opens(source)
-            layers = table_rows(opened, gamma, False, convention)
-            found[number] = model_rows([row for layer in layers for row in layer])
-            said += formulas(opened, convention)
+            layers = [row for layer in table_rows(opened, gamma, False, convention) for row in layer]
+            found[number] = model_rows(layers)
+            said[number] = [*dead_layers(layers), *notes(opened, convention, opened.unread)]
+            matrices.add(opened.matrix)
         except CheckpointError as error:
             named = f"{source}" if isinstance(source, str | PathLike) else type(source).__name__
-            unread.append(f"{error}" if named in f"{error}" else f"{named} cannot be scored: {error}")
+            is_named = named in f"{error}" or " cannot be scored" in f"{error}"
+            unread.append(f"{error}" if is_named else f"{named} cannot be scored: {error}")
     if not found:
         raise CheckpointError(" ".join(unread))
     names = Counter(rows[0].model for rows in found.values())
-    rows = []
+    rows, remarks = [], []
+    about: dict[str, list[str]] = {}  # models by what is said of them
     for number, own in found.items():
         source = sources[number]
         longer = f"{source}" if isinstance(source, str | PathLike) else f"{own[0].model} ({number + 1})"
-        rows += [replace(row, model=longer) if names[row.model] > 1 else row for row in own]
-    words = f"{len(found)} models: scores of W_qk, gamma = {gamma:g}{_formulas(convention)}"
-    return ModelTable(rows, words, [*dict.fromkeys(said), *unread]), unread
+        own = [replace(row, model=longer) if names[row.model] > 1 else row for row in own]
+        rows += own
+        remarks += [said[number]] * len(own)
+        for sentence in said[number]:
+            about.setdefault(sentence, []).append(own[0].model)
+    lines = [f"{', '.join(of) if len(of) < len(found) else 'All'}: {sentence}" for sentence, of in about.items()]
+    models = "1 model" if len(found) == 1 else f"{len(found)} models"
+    scored = " and ".join(SCORED[matrix] for matrix in sorted(matrices, reverse=True))
+    words = f"{models}: scores of {scored}, gamma = {gamma:g}{_formulas(convention)}"
+    return ModelTable(rows, words, [*lines, *unread]), unread, remarks
 
 
 def _opened(source: Source | Any, asked: Mapping[str, Any]) -> Checkpoint:
@@ -149,8 +163,11 @@ def formulas(opened: Checkpoint, convention: Convention | str) -> list[str]:
     if convention != Convention.DEFINITION:
         lines.append("These scores do not follow the definitions. Compare them only with scores of the same formula.")
     if opened.fold_norm:
-        scored, inputs = ("W_qk", "queries and keys") if opened.matrix == "qk" else ("W_o W_v^T", "values")
-        lines.append(f"The scores are those of {scored} with the gains of the layer normalisation before {inputs}.")
+        inputs = "queries and keys" if opened.matrix == "qk" else "values"
+        lines.append(
+            f"The scores are those of {SCORED[opened.matrix]} with the gains of the layer normalisation before"
+            f" {inputs}."
+        )
         parts = dict.fromkeys(plan.part for plan in opened.plans if not plan.norm)
         if "cross" in parts:
             lines.append("No gains are folded into the cross layers, whose queries and keys come from two sequences.")
@@ -167,7 +184,7 @@ def formulas(opened: Checkpoint, convention: Convention | str) -> list[str]:
 def title(opened: Checkpoint, gamma: float, convention: Convention | str) -> str:
     """The title of the table of a model."""
     name = f"{opened.name} {opened.revision[:12]}".strip()
-    return f"{name}: scores of W_qk, gamma = {gamma:g}{_formulas(convention)}"
+    return f"{name}: scores of {SCORED[opened.matrix]}, gamma = {gamma:g}{_formulas(convention)}"
 
 
 def _formulas(convention: Convention | str) -> str:

@@ -80,8 +80,8 @@ def command(checkpoints, per_head, gamma, convention, asked, output, plot, layer
         opened.plans = [plan for plan in opened.plans if plan.layer == layer and head in (None, *plan.numbers)]
     rows, missing = _scored(opened, gamma, per_head or head is not None, convention, positions)
     rows = [row for row in rows if head is None or row["head"] == head]
-    said = [*summary(rows), *missing, *notes(opened, convention, unread, rows if layer is None else ())]
-    view = View(title(opened, gamma, convention), *cells(rows), said)
+    remarks = [*missing, *notes(opened, convention, unread, rows if layer is None else ())]
+    view = View(title(opened, gamma, convention), *cells(rows), [*summary(rows), *remarks])
     if plot is not None or form == "html":
         forms = {}
         for plan in opened.plans if layer is not None else ():
@@ -95,7 +95,7 @@ def command(checkpoints, per_head, gamma, convention, asked, output, plot, layer
         if plot is not None:
             figure.save(plot)
             say(f"Figure written to {plot}")
-    deliver(rows, view, form, output)
+    deliver(_with_remarks(rows, [remarks] * len(rows), form), view, form, output)
 
 
 def _there(what: str, numbers: set[int]) -> str:
@@ -126,8 +126,14 @@ def _several(checkpoints, gamma: float, convention: str, form: str, output: Path
 
     mute_hub()
     with screen().status(f"Scoring {len(checkpoints)} models"):
-        table, unread = models_table(checkpoints, partial(open_checkpoint, **opening), gamma, convention)
+        table, unread, remarks = models_table(checkpoints, partial(open_checkpoint, **opening), gamma, convention)
     said = [sentence for sentence in table.sentences() if sentence not in unread]
-    deliver([vars(row) for row in table], View(table.title, *table.cells(), said), form, output)
+    rows = _with_remarks([vars(row) for row in table], remarks, form)
+    deliver(rows, View(table.title, *table.cells(), said), form, output)
     if unread:
         raise CheckpointError(" ".join(unread))
+
+
+def _with_remarks(rows: list[dict], remarks: list[list[str]], form: str) -> list[dict]:
+    """Rows with the sentences about their model, in JSON, whose cells may be lists."""
+    return [row | {"remarks": said} for row, said in zip(rows, remarks, strict=True)] if form == "json" else rows

@@ -72,6 +72,17 @@ def test_pruned_weights_that_the_config_does_not_tell_are_refused(pruned, pruned
         open_checkpoint(pruned[0])
 
 
+@pytest.mark.parametrize("name, words", [("llama", "hidden_size = 64, but the weights have width 32"), ("swin", "")])
+def test_a_hidden_size_that_is_not_the_width_of_the_weights_is_said(name, words, tmp_path):
+    small_model(name)().save_pretrained(tmp_path)
+    edit_json(tmp_path / "config.json", hidden_size=64, num_key_value_heads=None)
+    said = [remark for remark in open_checkpoint(tmp_path).remarks if "config" in remark and "follow" not in remark]
+    key_heads = (
+        "The config has no num_key_value_heads. The key weights have 2 heads for 4 query heads, and were read so."
+    )
+    assert said == ([f"The config says {words}.", key_heads] if words else [])
+
+
 def test_heads_that_only_the_config_prunes_are_scored_and_said_to_be_there(tmp_path):
     small_model("bert")().save_pretrained(tmp_path)
     edit_json(tmp_path / "config.json", pruned_heads={"1": [2]})

@@ -48,7 +48,7 @@ def scored(attngeo):
 
 def numbers(rows) -> pd.DataFrame:
     """Rows as a data frame, in which what JSON has as null is no number."""
-    table = pd.DataFrame(rows)
+    table = pd.DataFrame(rows).drop(columns="remarks")
     return table.astype({name: float for name in table if name.startswith("co") and name != "convention"})
 
 
@@ -305,7 +305,11 @@ def test_value_output_maps_in_the_place_of_w_qk(scored, table, refused, saved, t
     expected = [symmetry_score(layer.form) for layer in open_checkpoint(saved, matrix="ov")]
     assert rows["symmetry"].tolist() == pytest.approx(expected)
     assert rows["source"][2] == "model.safetensors:encoder.layer.2.attention.self (ov)"
-    assert "heads write its rows and read its columns" in table(saved, "--matrix", "ov")
+    said = table(saved, "--matrix", "ov")
+    assert "heads write its rows and read its columns" in said and "W_qk" not in said and "attends" not in said
+    assert "scores of W_o W_v^T, gamma" in said and "scores of W_o W_v^T, gamma" in table(
+        saved, saved, "--matrix", "ov"
+    )
     small_model("afmoe")().save_pretrained(tmp_path)  # gates what its heads write
     assert "decoder layer 0 are gated, not known" in refused("score", tmp_path, "--matrix", "ov")
 
@@ -352,7 +356,10 @@ def test_the_direction_of_the_heads_is_in_the_rows_of_layers(attngeo, scored, ta
     said = table(saved)
     sd = layers["coherence_skew_null_sd"].median()
     assert "direction- part layer symmetry z p ality z p c_S c_N rank" in said and f"c_N would be 1 ± {sd:.2g}" in said
-    assert "of 3 layers by rank." in said and set(rows["positions"]) == {"learned"}
+    assert "by rank" not in said and "With 4 heads, no rank can have a star." in said  # the smallest is 1/8
+    small_model("bert", num_hidden_layers=1, hidden_size=56, num_attention_heads=7)().save_pretrained(tmp_path / "7")
+    seven = table(tmp_path / "7")
+    assert "of 1 layer by rank." in seven and "no rank" not in seven and set(rows["positions"]) == {"learned"}
     small_model("gpt2", n_head=1)().save_pretrained(tmp_path)
     assert "c_S" not in table(tmp_path) and "rank" not in table(tmp_path).partition("Random weights")[0]
 
@@ -369,7 +376,7 @@ def test_several_models_have_a_line_each_and_the_same_columns_in_files(attngeo, 
     for name, read in {"m.csv": pd.read_csv, "m.json": pd.read_json}.items():
         assert attngeo("score", saved, tmp_path / "gpt", "-o", tmp_path / name)[0] == 0
         pd.testing.assert_frame_equal(
-            read(tmp_path / name).drop(columns="revision"),
+            read(tmp_path / name).drop(columns=["revision", "remarks"], errors="ignore"),
             rows.to_dataframe().drop(columns="revision"),
             check_dtype=False,
         )
@@ -380,6 +387,25 @@ def test_several_models_have_a_line_each_and_the_same_columns_in_files(attngeo, 
     assert "--layer is for one model, and 2 are named" in refused("score", saved, saved, "--layer", "1")
     assert "--revision is for one model" in refused("score", saved, saved, "--revision", "main")
     assert "/nowhere" in refused("score", "/nowhere", "/nowhere/else")
+
+
+def test_every_remark_about_a_model_is_below_the_table_of_several_and_in_json(attngeo, saved, tmp_path):
+    zero = changed(saved, tmp_path / "zero", lambda tensors: tensors[KEYS.format(1)].zero_())
+    edit_json(zero / "config.json", hidden_size=64, my_attention=3)
+    small_model("gpt2")().save_pretrained(tmp_path / "gpt")
+    _, out, _ = attngeo("score", saved, zero, tmp_path / "gpt")
+    name = zero.name
+    assert f"\n{name}: Queries or keys are zero, so there is nothing to score, in encoder layer 1.\n" in out
+    assert f"\n{name}: attngeo does not follow these keys of the configuration: my_attention = 3" in out
+    assert f"\n{name}: The config says hidden_size = 64, but the weights have width 32.\n" in out
+    assert f"\ntiny-bert, {name}: Not part of W_qk, and so not part of the scores: " in out
+    assert "\nAll: Not part" in attngeo("score", saved, saved)[1]
+    several = json.loads(attngeo("score", saved, zero, "--format", "json")[1])
+    (alone, *_), (first, second) = json.loads(attngeo("score", zero, "--format", "json")[1]), several
+    for sentence in ("my_attention = 3", "hidden_size = 64", "Not part of W_qk"):
+        assert sum(sentence in remark for remark in alone["remarks"]) == 1
+        assert sum(sentence in remark for remark in second["remarks"]) == 1
+    assert not any("hidden_size" in remark for remark in first["remarks"])
 
 
 def test_the_table_fits_a_terminal_of_eighty_columns(attngeo, saved, tmp_path):
@@ -401,6 +427,7 @@ def test_positions_split_every_score_and_add_up(attngeo, scored, table, saved):
     positions = load_file(saved / "model.safetensors")["embeddings.position_embeddings.weight"]
     assert set(rows[DIMENSION]) == {position_space(positions).shape[1]}
     said = table(saved, "--positions")
+    assert "split into three parts" in said
     assert f"{rows[DIMENSION][0]} of 32" in said and "star" not in said and "directionality" not in said
 
 

@@ -11,6 +11,10 @@ from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.architectures.stacks import Count, Counts, Misfit, Stack, default_sizes, value_of
 from attngeo.errors import CheckpointError
 
+WIDTH = re.compile("(hidden_size|dim|d_model|n_embd|width)$")  # of keys of widths, as true_hidden_size of MobileBERT
+# model types whose layers are of several widths, of which hidden_size is at most one
+WIDER_BY_STAGES = ("clap_audio_model", "donut-swin", "fun_asr_nano_encoder", "maskformer-swin", "swin", "swinv2")
+
 
 class Module(NamedTuple):
     """An attention module: its place among those of its stack, and the numbers in its name."""
@@ -75,6 +79,14 @@ def plan_layer(
         f"pruned_heads of the configuration names heads of {part} layer {layer}, but the files hold all {heads} of its"
         " heads, and all of them were scored."
     )
+    remarks = [unpruned] if len(stated) < len(left) else []
+    if part != "cross" and (width := _other_width(stack, inputs)) is not None:
+        remarks.append(f"The config says hidden_size = {width}, but the weights have width {inputs}.")
+    if entry.kv_heads and named_kv_heads is None and kv_heads != len(left) and not entry.one_kv_head:
+        remarks.append(
+            f"The config has no {entry.kv_heads}. The key weights have {kv_heads} heads for {len(left)} query heads,"
+            " and were read so."
+        )
     return LayerPlan(
         part,
         layer,
@@ -89,8 +101,18 @@ def plan_layer(
         kv_heads,
         d_head,
         head_numbers=numbers,
-        remarks=(unpruned,) if len(stated) < len(left) else (),
+        remarks=tuple(remarks),
     )
+
+
+def _other_width(stack: Stack, inputs: int) -> int | None:
+    """The hidden_size of a config if it is not the width of a layer's inputs, and no other key of a width says that."""
+    config = stack.config.of(stack.entry)
+    width = config.values.get("hidden_size")
+    if config.model_type in WIDER_BY_STAGES or not isinstance(width, int) or width == inputs:
+        return None
+    told = any(value == inputs and WIDTH.search(f"{key}") for key, value in config.values.items())
+    return None if told else width
 
 
 def require_one_width(stack: Stack, plans: list[LayerPlan], shapes: Mapping[str, Size]) -> None:

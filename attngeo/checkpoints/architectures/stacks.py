@@ -126,7 +126,7 @@ def stacks_of(
         read = [known for known, entry in architectures.items() if not isinstance(entry, Refused)]
         near = ", ".join(get_close_matches(name, read, 3, 0.7))
         raise CheckpointError(
-            f"model_type {name!r} is not among the {len(read)} that can be read"
+            f"model_type {name!r} is not among the types that can be read"
             f"{f' (similar names: {near})' if near else ''}. If it differs from one of them by its name alone, read it"
             f" as that (--as). Otherwise add it by attngeo.register_architecture or --register."
         )
