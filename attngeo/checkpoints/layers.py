@@ -202,7 +202,7 @@ class Checkpoint:
                 if not normed:
                     raise CheckpointError("it has no such norms that are known")
         except CheckpointError as error:
-            raise CheckpointError(f"{self.name} cannot be scored {what}: {error}.") from error
+            raise CheckpointError(f"{self.name} cannot be scored {what}: {f'{error}'.removesuffix('.')}.") from error
 
     def _rotate(self, m: int) -> None:
         """Find the rotation of every layer at the distance m, and leave out parts without rotary positions."""
@@ -557,7 +557,7 @@ def open_checkpoint(
     model_type = model_type or None
     if (gguf := gguf_path(path, adapter, revision, model_type)) is not None:
         if heads is not None:
-            raise ParameterError(f"{gguf.name} tells the number of heads; leave heads={heads} out.")
+            raise ParameterError(f"{gguf.name} tells the number of heads; leave --heads out.")
         opened = GgufFile(gguf)
         entries = {opened.architecture: opened.entry}
         return Checkpoint(
@@ -580,7 +580,7 @@ def open_checkpoint(
         has_clip_config = stated is None and repository.fetch(CLIP_CONFIG) is not None
         if has_clip_config or (stated or {}).get("model_type"):
             teller = CLIP_CONFIG if has_clip_config else "config.json"
-            raise ParameterError(f"{teller} of {repository.name} tells the number of heads; leave heads={heads} out.")
+            raise ParameterError(f"{teller} of {repository.name} tells the number of heads; leave --heads out.")
         files = weight_files(repository, named)
         shapes = {name: each.shapes[name] for name, each in by_plain_names(_by_name(files)[0])[0].items()}
         config = with_heads(shapes, heads, model_type)

@@ -4,6 +4,7 @@
 """
 
 import csv
+import math
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
@@ -15,6 +16,7 @@ from attngeo.bilinear.scores import SUM
 from attngeo.bilinear.summary import is_dead
 
 FILE = Path(__file__).with_name("recorded_models.csv")
+SAME = 1e-4  # records have four digits
 FEWEST = 5  # models that make a comparison
 ALIKE = 4  # sizes differ by at most this factor; the size of a model is its number of layers times its squared width
 NAMES_OF_VISION = ("vit", "vision", "image", "swin", "deit", "dino", "timm")  # parts of model types for images
@@ -57,32 +59,45 @@ def comparisons(model_type: str, rows: Sequence[dict]) -> list[str]:
         layers = [row for row in rows if row["part"] == part and row["head"] == SUM]
         if not all(map(is_dead, layers)):
             first = layers[0]
-            lines.append(comparison(part, first["positions"], model_type, len(layers), first["d_model"]))
+            middle = median(row["symmetry"] for row in layers if not is_dead(row))
+            lines.append(comparison(part, first["positions"], model_type, len(layers), first["d_model"], middle))
     return lines
 
 
 def modality_of(model_type: str) -> str:
-    """What the models of a type read: as recorded, or images if the name of the type says so, or else text."""
-    recorded = Counter(other.modality for other in recorded_models() if other.model_type == model_type)
+    """What most models of a type read: as recorded, or images if the name of the type says so, or else text."""
+    recorded = _modalities(model_type)
     if recorded:
         return recorded.most_common(1)[0][0]
     return "vision" if any(word in model_type for word in NAMES_OF_VISION) else "text"
 
 
-def comparison(part: str, positions: str, model_type: str, n_layers: int, d_model: int) -> str:
+def _modalities(model_type: str) -> Counter[str]:
+    return Counter(other.modality for other in recorded_models() if other.model_type == model_type)
+
+
+def comparison(
+    part: str, positions: str, model_type: str, n_layers: int, d_model: int, symmetry: float = math.nan
+) -> str:
     """A sentence about the median symmetry of recorded models of the same kind.
 
     They are encoders or decoders like this one, of the modality of its model_type (`modality_of`), with the same type
     of positional encoding, if it is known, and with a size within the factor `ALIKE`. If there are fewer than `FEWEST`,
-    first the size and then also the type of positional encoding may be any.
+    first the size and then also the type of positional encoding may be any. A record of the same size whose symmetry
+    is the median symmetry of this model is that of the model itself, and is left out.
     """
-    modality = modality_of(model_type)
-    kind = [other for other in recorded_models() if (other.part, other.modality) == (part, modality)]
+    modality, size = modality_of(model_type), n_layers * d_model**2
+    kind = [
+        other
+        for other in recorded_models()
+        if (other.part, other.modality) == (part, modality)
+        and not (other.size == size and abs(other.symmetry - symmetry) < SAME)
+    ]
     with_positions = [other for other in kind if positions in ("", other.positions)]
-    size = n_layers * d_model**2
     of_size = [other for other in with_positions if size / ALIKE <= other.size <= size * ALIKE]
     encoding = f"with {positions} position{' embedding' if positions == 'learned' else ''}s" if positions else ""
-    models = f"{'language' if modality == 'text' else modality} {part}s"
+    reads = "language" if modality == "text" else modality
+    models, condition = f"{reads} {part}s", f" if this is a {reads} model," if len(_modalities(model_type)) > 1 else ""
     few, either = f"fewer than {FEWEST}", f"{encoding} and " if encoding else ""
     for chosen, words in (
         (of_size, f"{either}of about this size"),
@@ -92,7 +107,7 @@ def comparison(part: str, positions: str, model_type: str, n_layers: int, d_mode
         if len(chosen) >= FEWEST:
             scores = [other.symmetry for other in chosen]
             return (
-                f"For comparison, the symmetry of {len(chosen)} {models} {words} is {median(scores):.2f} in the median"
-                f" and lies between {min(scores):.2f} and {max(scores):.2f}."
+                f"For comparison,{condition} the symmetry of {len(chosen)} {models} {words} is"
+                f" {median(scores):.2f} in the median and lies between {min(scores):.2f} and {max(scores):.2f}."
             )
     return f"There is no comparison, because {few} {models} are recorded."

@@ -69,6 +69,8 @@ class LocalFolder(Repository):
                 " read with a number of heads (--heads N). If another library made the checkpoint, convert it, or load"
                 " it with that library and give the model and a config to attngeo.open_model"
             )
+        elif not shard and (parts := _parts_of_one_model(self.path)):
+            why = f"has {parts} of one model, but {WEIGHTS[1]} is missing; fetch the checkpoint again with this file"
         elif not shard and len(found := weight_names(self.path)) > 1:
             why = f"has {len(found)} weight files of other names, each a model or a part: name one of"
             why += f" {', '.join(found[:5])}"
@@ -114,6 +116,16 @@ def weight_names(folder: Path) -> list[str]:
         if names := sorted(path.name for path in folder.glob(f"*{suffix}") if not path.name.startswith(OF_TRAINER)):
             return names
     return []
+
+
+def _parts_of_one_model(folder: Path) -> str:
+    """The parts 1 to N of one model that a folder holds, in words; "" if they are not all there."""
+    names = weight_names(folder)
+    parts = [re.fullmatch(r"model-(\d+)-of-(\d+)\.safetensors", name) for name in names]
+    counts = {int(part[2]) for part in parts if part}
+    if len(names) < 2 or not all(parts) or counts != {len(names)}:
+        return ""
+    return f"the parts 1 to {len(names)}"
 
 
 def saved_steps(folder: Path) -> list[Path]:

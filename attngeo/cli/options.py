@@ -71,7 +71,12 @@ reading = several(
         callback=_register,
         help="Architectures of your own, as in entries.yml; may be given again.",
     ),
-    click.option("--as", "model_type", metavar="TYPE", help="Read as this type: its own differs by name alone."),
+    click.option(
+        "--as",
+        "model_type",
+        metavar="TYPE",
+        help="Read the model as this known type, if only the name of its type differs.",
+    ),
 )
 working = several(
     click.option("--workers", type=click.IntRange(1), help="Processes on this machine, one core each."),

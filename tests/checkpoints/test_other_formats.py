@@ -1,6 +1,7 @@
 """What other tools leave in a folder is called by its name, with the way out; what is a run's model is called so."""
 
 import json
+import shutil
 
 import pytest
 import torch
@@ -85,3 +86,13 @@ def test_a_run_s_model_is_named_after_the_run(runs, attngeo):
     assert sorted(path.name for path in records.iterdir()) == ["first", "second"]
     (runs / "first" / "run.json").unlink()
     assert open_checkpoint(runs / "first" / "model").name == "model"
+
+
+def test_parts_of_one_model_without_their_index_are_called_so(tmp_path, as_user):
+    small_model("bert")().save_pretrained(tmp_path)
+    (tmp_path / "model.safetensors").rename(tmp_path / "model-00001-of-00002.safetensors")
+    shutil.copy(tmp_path / "model-00001-of-00002.safetensors", tmp_path / "model-00002-of-00002.safetensors")
+    with pytest.raises(
+        CheckpointError, match=r"parts 1 to 2 of one model, but model\.safetensors\.index\.json is missing"
+    ):
+        open_checkpoint(tmp_path)

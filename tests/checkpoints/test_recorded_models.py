@@ -48,6 +48,20 @@ def test_a_comparison_is_with_models_of_one_kind_and_widens_by_its_rule(models, 
         assert f"is {middle:.2f} in the median and lies between {chosen[0]:.2f} and {chosen[-1]:.2f}." in said
 
 
+def test_a_model_is_not_compared_with_itself(monkeypatch):
+    models = tuple(made(6, 0.3, positions="rotary"))
+    monkeypatch.setattr(recorded_models, "recorded_models", lambda: models)
+    for symmetry, number in ((0.31004, 5), (0.3105, 6)):
+        assert f"symmetry of {number} language" in comparison("encoder", "rotary", "bert", 12, 768, symmetry)
+    assert "symmetry of 6 language" in comparison("encoder", "rotary", "bert", 6, 768, 0.31)  # of another size
+
+
+def test_a_type_of_several_modalities_is_compared_on_a_condition():
+    condition = "For comparison, if this is a language model, the symmetry of"
+    assert comparison("encoder", "learned", "bert", 12, 768).startswith(condition)
+    assert condition not in comparison("decoder", "learned", "gpt2", 12, 768)
+
+
 def test_models_of_images_are_compared_with_models_of_images():
     assert "12 vision encoders with learned position embeddings and of about" in comparison(
         "encoder", "learned", "vit", 12, 768

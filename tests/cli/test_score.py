@@ -289,6 +289,15 @@ def test_what_the_scores_leave_out_is_said_below_the_table(table, saved, tmp_pat
         assert f" {said}. " in table(tmp_path, "--fold-norm", "--matrix", matrix)
 
 
+def test_positions_by_keys_for_each_distance_are_named_once(table, saved, tmp_path):
+    copy = shutil.copytree(saved, tmp_path / "copy")
+    edit_json(copy / "config.json", position_embedding_type="relative_key")
+    said = table(copy)
+    assert "positions by keys for each distance" in said and "position_embedding_type" not in said
+    edit_json(copy / "config.json", position_embedding_type="spiral")
+    assert "position_embedding_type = 'spiral'" in table(copy)
+
+
 def test_a_soft_cap_is_named_where_the_model_type_has_one(table, saved, tmp_path):
     for capped in (50.0, None):
         text = small_config("gemma2", attn_logit_softcapping=capped).to_dict()

@@ -41,6 +41,7 @@ from attngeo.errors import CheckpointError
 
 ROTATION = re.compile(r"(\w+_)?rope_|rotary|use_mrope|partial_rotary")  # how keys begin that say how positions rotate
 CHUNKED = "chunked_attention"  # a kind of layers that hide later tokens, whatever else a configuration says
+RELATIVE = ("relative_key", "relative_key_query")  # positions in the logits of BERT and others
 OPENED = "denoise_model"  # the module in which DiffuGPT and DiffuLLaMA keep a decoder whose causal mask they open
 # number of the stack, whether it stores weights (in, out), query or key, numbers in the module's name
 Place = tuple[int, bool, str, tuple[int, ...]]
@@ -132,7 +133,15 @@ def unfollowed(architectures: Mapping[str, Entry], config: Mapping) -> list[str]
     kinds = {stack.entry.positions.kind for stack in stacks if stack.entry.positions}
     if any("rotary" in kind for kind in kinds):  # which is named among what is left out of W_qk
         named = [words for words in named if not ROTATION.match(words)]
+    if any(_kind_of_table(stack) in RELATIVE for stack in stacks):  # which is named there, too
+        named = [words for words in named if not words.startswith("position_embedding_type = ")]
     return list(dict.fromkeys(named))
+
+
+def _kind_of_table(stack: Stack) -> str:
+    """What a configuration says of the positions of a stack with a table of them, "" if it says nothing."""
+    has_table = stack.entry.positions is not None and stack.entry.positions.table
+    return (stack.config.get("position_embedding_type", Name) or "") if has_table else ""
 
 
 def places(architectures: Mapping[str, Entry], config: Mapping, names: Iterable[str]) -> dict[Place, str]:
@@ -198,8 +207,8 @@ def _positions(stack: Stack, shapes: Mapping[str, Size]) -> Positions | None:
     stated = stack.entry.positions
     if stated is None or not stated.table:
         return stated
-    kind = stack.config.get("position_embedding_type", Name)
-    if kind not in (None, "absolute"):  # of BERT and others: the table is there, and is not added
+    kind = _kind_of_table(stack)
+    if kind not in ("", "absolute"):  # of BERT and others: the table is there, and is not added
         return Positions(kind.replace("_", "-"))
     first = stated.first
     if isinstance(first, str):  # the padding token of RoBERTa and its kind is 1 where a config says nothing
