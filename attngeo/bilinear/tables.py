@@ -12,7 +12,7 @@ from attngeo.bilinear.null_laws import laws_of_shape
 from attngeo.bilinear.rows import ScoreRow
 from attngeo.bilinear.scores import SUM
 from attngeo.bilinear.summary import SHOWN, cells, filled, is_dead, outside, short_names, summary, without_law
-from attngeo.errors import needs
+from attngeo.errors import ParameterError, needs
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,14 @@ class ScoreTable(Table[ScoreRow]):
         """The figure of both scores by layer, beside 95 % of random weights. It needs ``attngeo[plot]``.
 
         A notebook shows it, ``.save(path)`` writes it, and ``.figure`` is that of matplotlib.
+
+        Raises:
+            ParameterError: the table has no layers, such as ``table.heads``.
         """
+        if not self.layers:
+            raise ParameterError(
+                "This table has no layers to draw. Heads are drawn with their layers: plot the whole table."
+            )
         with needs("plot", "a figure"):
             drawing = import_module("attngeo.plot.score_figure")
         return drawing.score_figure([vars(row) for row in self])

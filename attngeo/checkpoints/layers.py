@@ -299,7 +299,7 @@ class Checkpoint:
         twice = [n for w in weights for _, n in self._files[w].sources(w) if n in self._several]
         if self.stated_heads:
             lines.append(
-                f"The files do not tell the number of heads. It was given as {self.stated_heads}, and the tensors were"
+                f"The number of heads was given as {self.stated_heads} and was not compared with the files. The tensors were"
                 f" read as those of {self.model_type}."
             )
         if twice:

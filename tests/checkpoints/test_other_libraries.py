@@ -72,7 +72,7 @@ def test_a_number_of_heads_is_enough(save, split, model_type, tmp_path, as_user)
         open_checkpoint(tmp_path)
     checkpoint = open_checkpoint(tmp_path, heads=HEADS)
     assert (checkpoint.model_type, len(checkpoint)) == (model_type, 2)
-    assert any(f"It was given as {HEADS}" in remark for remark in checkpoint.remarks)
+    assert any(f"The number of heads was given as {HEADS}" in remark for remark in checkpoint.remarks)
     for layer, plan in zip(checkpoint, checkpoint.plans, strict=True):
         q, k = split(x @ weights[plan.query].T)
         of_q, of_k = layer.form.per_head()

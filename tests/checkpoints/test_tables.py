@@ -70,6 +70,11 @@ def test_a_table_draws_itself(folders, tmp_path):
         score_table(folders[0]).plot()
 
 
+def test_a_table_of_heads_alone_is_not_drawn(folders):
+    with pytest.raises(ParameterError, match="no layers to draw"):
+        score_table(folders[0], per_head=True).heads.plot()
+
+
 def test_several_models_have_a_row_for_each_part(folders):
     table = score_table([*folders[:2], open_model(small_model("gpt2")()), folders[2]])
     assert isinstance(table, ModelTable) and isinstance(table[1:], ModelTable)
