@@ -299,8 +299,8 @@ class Checkpoint:
         twice = [n for w in weights for _, n in self._files[w].sources(w) if n in self._several]
         if self.stated_heads:
             lines.append(
-                f"The number of heads was given as {self.stated_heads} and was not compared with the files. The tensors were"
-                f" read as those of {self.model_type}."
+                f"The number of heads was given as {self.stated_heads} and was not compared with the files. The tensors"
+                f" were read as those of {self.model_type}."
             )
         if twice:
             first, more = twice[0], f" and {len(twice) - 1} more tensors are" if len(twice) > 1 else " is"
