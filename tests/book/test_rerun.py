@@ -60,7 +60,8 @@ NOT_RUN = {
 }
 IN_THE_SUITE = ("directionality",)
 CHAPTERS = FAR if os.environ.get("RERUN_CHAPTERS") == "all" else IN_THE_SUITE
-NUMBER = re.compile(r"(?<![\w./])[+−]?\d[\d,]*\.\d+")  # whole numbers agree by chance, and S1.4 is a name
+# With its interval, if it has one. Whole numbers and the ends of intervals agree by chance, and S1.4 is a name.
+NUMBER = re.compile(r"(?<![\w./])[+−]?\d[\d,]*\.\d+(?: \[[^\]]*\])?")
 TICK = re.compile(r"[+−\d.]+")  # of an axis
 CONTEXT = 24  # characters before a number, by which it is found again
 
