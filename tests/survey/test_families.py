@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from made_families import made_families
 from scipy import stats
 
-from attngeo.bilinear.rows import SCORES
 from attngeo.experiments.survey.families import (
     auc,
     compared,
@@ -25,21 +25,7 @@ from attngeo.experiments.survey.families import (
 
 @pytest.fixture
 def stacks():
-    """Two families of encoders, two of decoders, one of both, one of cross-attention."""
-    rows = [
-        ("a1", "encoder", "A", "bidirectional", 0.5),
-        ("a2", "encoder", "A", "bidirectional", 0.7),
-        ("b", "encoder", "B", "bidirectional", 0.3),
-        ("c", "encoder", "C", "bidirectional", 0.2),
-        ("c", "decoder", "C", "causal", 0.4),
-        ("d", "decoder", "D", "causal", 0.1),
-        ("e", "decoder", "E", "causal", 0.0),
-        ("c", "cross", "C", "cross", 0.9),
-    ]
-    table = pd.DataFrame(rows, columns=["model", "part", "family", "attention", "symmetry"])
-    rest = {score: table["symmetry"] for score in SCORES if score != "symmetry"}
-    kinds = {"modality": "text", "precision": ["", "", "4-bit", "", "", "", "", ""], "base": "", "objective": ""}
-    return table.assign(n_layers=[2, 2, 1, 2, 2, 2, 2, 2], **rest, **kinds)
+    return made_families()
 
 
 def test_a_family_counts_once_and_cross_attention_not_at_all(stacks):
