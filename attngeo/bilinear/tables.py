@@ -1,12 +1,16 @@
 """Tables of scores for people: of one model, layer by layer, and of several models, a line for each."""
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from html import escape
 from importlib import import_module
 from statistics import median
 from typing import Any, ClassVar, SupportsIndex, TypeVar, overload
+
+import rich.table
+from rich.console import Console
 
 from attngeo.bilinear.null_laws import laws_of_shape
 from attngeo.bilinear.rows import ScoreRow
@@ -44,7 +48,7 @@ Row = TypeVar("Row")
 
 
 class Table(list[Row]):
-    """Rows with a title, and with sentences about them. A slice of a table is a table; a notebook shows both."""
+    """Rows with a title, and with sentences about them; ``print`` and a notebook show both. A slice is a table."""
 
     kind: ClassVar[type]
 
@@ -77,6 +81,10 @@ class Table(list[Row]):
     def sentences(self) -> list[str]:
         """What the numbers say, and what was read."""
         return list(self.notes)
+
+    def __str__(self) -> str:
+        """The table as ``attngeo score`` prints it."""
+        return drawn(self.title, *self.cells(), self.sentences())
 
     def _repr_html_(self) -> str:
         """The table in a notebook: no colours of its own, so that it can be read on any ground."""
@@ -126,11 +134,15 @@ class ScoreTable(Table[ScoreRow]):
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
         """Names of columns and rounded cells of the layers, or of the heads if there are no layers."""
-        return cells([vars(row) for row in self.layers or self]) if self else ([], [])
+        return cells(self._shown) if self else ([], [])
 
     def sentences(self) -> list[str]:
         """Medians, random weights, what is outside their range, and what was read."""
-        return [*(summary([vars(row) for row in self]) if self else ()), *self.notes]
+        return [*(summary(self._shown) if self else ()), *self.notes]
+
+    @property
+    def _shown(self) -> list[dict]:
+        return [vars(row) for row in self.layers or self]
 
     def __repr__(self) -> str:
         """The model, how much of it was scored, and the medians."""
@@ -196,6 +208,21 @@ def _score_cells(row: ModelRow, score: str) -> tuple[str, str, str]:
     if math.isnan(value):
         return "zero", "", ""
     return f"{value:.4f}", "" if out is None else f"{low:.3f} to {high:.3f}", "" if out is None else f"{out}"
+
+
+def drawn(title: str, names: Sequence[str], cells: Sequence[Sequence[str]], notes: Sequence[str]) -> str:
+    """A table as text. Every cell is on one line, however wide that is, because a terminal breaks lines by itself."""
+    table = rich.table.Table(box=None, padding=(0, 1, 0, 0))
+    for name, short in zip(names, short_names(names), strict=True):
+        heading = short.replace("directionality", "direction- ality").replace(" ", "\n")
+        table.add_column(heading, justify="left" if name in ("", "model", "part", "positions") else "right")
+    for line in cells:
+        table.add_row(*line)
+    console = Console(width=10_000, force_terminal=False, markup=False, highlight=False)
+    with console.capture() as capture:
+        console.print(f"{title}\n", table, "", *notes, sep="\n")
+    without_trailing_spaces = re.sub(" +$", "", capture.get(), flags=re.MULTILINE)
+    return re.sub("\n{3,}", "\n\n", without_trailing_spaces).rstrip("\n")
 
 
 def _html_cell(cell: str) -> str:

@@ -4,14 +4,11 @@ import csv
 import io
 import json
 import math
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from attngeo import __version__
 from attngeo.cli.terminal import say
@@ -90,25 +87,9 @@ def text_of(rows: Sequence[dict], view: View, form: str) -> str:
         from attngeo.plot.report import report
 
         return report(*view, f"Made by attngeo {__version__}.")
-    return _drawn(view)
+    from attngeo.bilinear.tables import drawn  # torch comes with it, which no --help waits for
 
-
-def _drawn(view: View) -> str:
-    """Every cell whole, however wide that is: a terminal breaks lines by itself."""
-    from attngeo.bilinear.summary import short_names  # torch comes with it, which no --help waits for
-
-    table = Table(box=None, padding=(0, 1, 0, 0))
-    for name, short in zip(view.names, short_names(view.names), strict=True):
-        side = "left" if name in ("", "model", "part", "positions") else "right"
-        heading = short.replace("directionality", "direction- ality").replace(" ", "\n")
-        table.add_column(heading, justify=side)
-    for cells in view.cells:
-        table.add_row(*cells)
-    console = Console(width=10_000, force_terminal=False, markup=False, highlight=False)
-    with console.capture() as drawn:
-        console.print(f"{view.title}\n", table, "", *view.notes, sep="\n")
-    without_trailing_spaces = re.sub(" +$", "", drawn.get(), flags=re.MULTILINE)
-    return re.sub("\n{3,}", "\n\n", without_trailing_spaces)
+    return drawn(*view[:4]) + "\n"
 
 
 def _finite(row: dict) -> dict:

@@ -44,8 +44,10 @@ def test_a_notebook_shows_a_row_for_each_layer_and_what_the_command_prints(folde
     assert [row[1] for row in rows] == ["0", "1"] and names[2:6] == ["symmetry", "z", "p", "directionality"]
     for row, layer in zip(rows, open_checkpoint(folders[0]), strict=True):
         assert float(row[names.index("symmetry")].strip("*")) == pytest.approx(symmetry_score(layer.form), abs=6e-5)
-    printed = attngeo("score", folders[0], "--per-head")[1].rpartition("\n\n")[2].splitlines()
-    assert printed and said == "".join(printed) and any("For comparison" in line for line in printed)
+    text = attngeo("score", folders[0])[1]
+    assert str(table) == text.removesuffix("\n") and "For comparison" in text
+    assert said == text.rpartition("\n\n")[2].replace("\n", "") and "heads (width" not in said
+    assert str(table.heads).count("encoder  ") == 8 and "heads (width" in shown(table.heads)[2]
     assert (
         repr(table).startswith("<ScoreTable 'bert <b>': 2 layers, 8 heads, median symmetry") and len(repr(table)) < 120
     )
@@ -75,7 +77,8 @@ def test_a_table_of_heads_alone_is_not_drawn(folders):
         score_table(folders[0], per_head=True).heads.plot()
 
 
-def test_several_models_have_a_row_for_each_part(folders):
+def test_several_models_have_a_row_for_each_part(folders, attngeo):
+    assert f"{score_table(folders)}\n" == attngeo("score", *folders)[1]
     table = score_table([*folders[:2], open_model(small_model("gpt2")()), folders[2]])
     assert isinstance(table, ModelTable) and isinstance(table[1:], ModelTable)
     assert [(row.model, row.part) for row in table[:2]] == [("bert <b>", "encoder"), ("gpt", "decoder")]
