@@ -21,9 +21,10 @@ from attngeo.errors import ParameterError, needs
 
 @dataclass(frozen=True)
 class ModelRow:
-    """The scores of one part of a model: medians over its layers, beside 95 % of random layers of the same shape.
+    """Median scores of one part of a model, with the central 95 % of random layers of the same shape.
 
-    Scores are NaN if no layer has any, and the columns about random weights are NaN if these are not known.
+    Scores are NaN if no layer could be scored. The columns about random weights are NaN if the distribution for random
+    weights is unknown.
     """
 
     model: str
@@ -48,7 +49,10 @@ Row = TypeVar("Row")
 
 
 class Table(list[Row]):
-    """Rows with a title, and with sentences about them; ``print`` and a notebook show both. A slice is a table."""
+    """A list of rows with a title and explanatory sentences, all of which ``print`` and notebooks show.
+
+    A slice of a table is again a table.
+    """
 
     kind: ClassVar[type]
 
@@ -69,7 +73,7 @@ class Table(list[Row]):
         return type(self)(rows, self.title, self.notes)
 
     def to_dataframe(self) -> Any:
-        """The table as a data frame, which needs pandas."""
+        """Convert the table to a pandas data frame. This requires pandas."""
         with needs("", "a data frame"):
             pandas = import_module("pandas")  # imported by name, because attngeo score works without pandas
         return pandas.DataFrame([vars(row) for row in self], columns=[column.name for column in fields(self.kind)])
@@ -99,30 +103,31 @@ class Table(list[Row]):
 
 
 class ScoreTable(Table[ScoreRow]):
-    """Scores of one model, ordered by layer: for each a row of the sum over heads, and one of each head.
+    """Scores of one model, ordered by layer: one row for the sum over heads, followed by one row per head.
 
-    A notebook shows the layers, with the sentences that ``attngeo score`` prints.
+    In a notebook, the rows of the layers are displayed as a table, with the sentences that ``attngeo score`` prints.
     """
 
     kind = ScoreRow
 
     @property
     def layers(self) -> "ScoreTable":
-        """The rows of sums over heads."""
+        """The rows of whole layers, which score the sum over heads."""
         return ScoreTable([row for row in self if row.head == SUM], self.title, self.notes)
 
     @property
     def heads(self) -> "ScoreTable":
-        """The rows of single heads."""
+        """The rows of individual heads."""
         return ScoreTable([row for row in self if row.head != SUM], self.title, self.notes)
 
     def plot(self) -> Any:
-        """The figure of both scores by layer, beside 95 % of random weights. It needs ``attngeo[plot]``.
+        """Plot both scores by layer, with the central 95 % of random weights. This requires ``attngeo[plot]``.
 
-        A notebook shows it, ``.save(path)`` writes it, and ``.figure`` is that of matplotlib.
+        In a notebook the plot is displayed automatically. ``.save(path)`` writes it to a file, and ``.figure`` is the
+        underlying Matplotlib figure.
 
         Raises:
-            ParameterError: the table has no layers, such as ``table.heads``.
+            ParameterError: the table has no layer rows (``table.heads``, for example, has none).
         """
         if not self.layers:
             raise ParameterError(
@@ -153,7 +158,7 @@ class ScoreTable(Table[ScoreRow]):
 
 
 class ModelTable(Table[ModelRow]):
-    """Scores of several models, a row for each part of each model. A notebook shows it as a table."""
+    """Scores of several models, with one row per model and part. In a notebook, the rows are displayed as a table."""
 
     kind = ModelRow
 

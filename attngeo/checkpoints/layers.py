@@ -64,23 +64,25 @@ READERS = 8  # layers fetched at the same time
 
 @dataclass(frozen=True, eq=False)
 class AttentionLayer:
-    """One layer's attention.
+    """The query-key form of one attention layer, and where it was read.
 
     Args:
-        part: "encoder", "decoder" or "cross" (decoder to encoder).
-        layer: its number within the part, from 0.
-        form: ``W_qk`` of the layer by its factors; of the matrix ``ov`` what its heads write for what they read.
-        causal: whether a token sees only those before it.
+        part: "encoder", "decoder" or "cross" (attention from a decoder to an encoder).
+        layer: number of the layer within its part, counted from 0.
+        form: the factors of ``W_qk``, or of ``W_o W_v^T`` if ``matrix`` is "ov".
+        causal: whether tokens attend only to themselves and to earlier tokens.
         module: name of the attention module in the file.
-        file: name of the file that holds its query weight.
-        norm: tensor with the gain of the layer normalisation before, where that is folded in.
-        matrix: whose form it is, "qk" or "ov".
-        read_as: the model_type that was asked for, "" where it is read as its own.
-        head_numbers: the heads by their original numbers where others were pruned, () where all are there.
-        distance: position of the key minus that of the query, None where positions do not rotate the form.
-        qk_norms: tensors with gains of norms of queries and keys, where those are folded in.
-        reweighted: whether coordinates were multiplied by unequal numbers, such as gains, after which the scores of
-            random weights are not known.
+        file: name of the file that contains the query weight.
+        norm: name of the tensor with the gains of the preceding layer normalisation if these gains are folded into the
+            form, otherwise "".
+        matrix: the matrix that the form represents, "qk" or "ov".
+        read_as: model type that was passed to `open_checkpoint`, or "" if the checkpoint is read as its own type.
+        head_numbers: original numbers of the remaining heads if heads were pruned, otherwise ().
+        distance: position of the key minus the position of the query, or None if the form contains no rotation.
+        qk_norms: names of the tensors with the gains of the query and key norms if these gains are folded into the
+            form.
+        reweighted: whether coordinates were multiplied by unequal numbers, such as gains. The scores of random weights
+            are then unknown.
     """
 
     part: Part
@@ -99,29 +101,31 @@ class AttentionLayer:
 
 
 class Checkpoint:
-    """The attention layers of one model: an iterable of `AttentionLayer`, read one at a time, as often as wanted.
+    """The attention layers of one model, as an iterable of `AttentionLayer`.
 
-    Made by `open_checkpoint` and `attngeo.open_model`.
+    Layers are read one at a time, and the checkpoint can be iterated repeatedly. Use `open_checkpoint` or
+    `attngeo.open_model` to create a checkpoint.
 
     Args:
-        name: of the model.
-        revision: commit of a Hub repository, "" for what is local.
-        config: the content of its config.json.
-        files: that hold its tensors.
-        adapter: merged into its queries and keys.
-        architectures: by model_type.
-        own_type: what its config.json says where ``config`` says another model_type, to read it as.
-        fold_norm: multiply both factors of every form by the gain of the layer normalisation before; of ``ov`` that of
-            the values alone.
-        matrix: whose forms are read, "qk" or "ov".
-        plans: of the layers, where they are known without a config.
-        distance: read ``W_q R_m W_k^T`` at this distance m, as for `open_checkpoint`.
-        fold_qk_norm: multiply both factors by the gains of norms of queries and keys.
+        name: name of the model.
+        revision: commit of the Hub repository, or "" for local files.
+        config: content of config.json.
+        files: files that contain the tensors.
+        adapter: LoRA adapter that is merged into the queries and keys.
+        architectures: descriptions of the attention layers, by model type.
+        own_type: model type in config.json if ``config`` contains a different type, as which the checkpoint is read.
+        fold_norm: multiply both factors of every form by the gains of the preceding layer normalisation. For the matrix
+            "ov", only the value factor is multiplied.
+        matrix: matrix whose forms are read, "qk" or "ov".
+        plans: descriptions of the layers if they are known without a configuration.
+        distance: read ``W_q R_m W_k^T`` at this distance m (see `open_checkpoint`).
+        fold_qk_norm: multiply both factors by the gains of the query and key norms.
 
     Raises:
-        ParameterError: another matrix, or a distance or norms of queries and keys for another matrix than "qk".
-        CheckpointError: unknown architecture, or the tensors do not fit the config; there is nothing to fold; values
-            and outputs are not known.
+        ParameterError: the matrix is unknown, or a distance or the query and key norms were requested for a matrix
+            other than "qk".
+        CheckpointError: the architecture is unknown, the tensors do not match the configuration, there are no gains to
+            fold, or the value and output weights cannot be identified.
     """
 
     def __init__(
@@ -223,7 +227,7 @@ class Checkpoint:
     @overload
     def __getitem__(self, number: slice) -> list[AttentionLayer]: ...
     def __getitem__(self, number: int | slice) -> AttentionLayer | list[AttentionLayer]:
-        """One layer by its place in the iteration, or those of a slice, read now; negative numbers from the end."""
+        """Read one layer by its position in the iteration, or all layers of a slice."""
         chosen = self.plans[number]
         return list(map(self.read, chosen)) if isinstance(chosen, list) else self.read(chosen)
 
@@ -231,7 +235,10 @@ class Checkpoint:
         return f"<{type(self).__name__} {self.name!r}: {self.model_type}, {len(self)} layers>"
 
     def __iter__(self) -> Generator[AttentionLayer, None, None]:
-        """The layers in turn; over a network the next ones are fetched meanwhile, as far as AHEAD bytes go."""
+        """Yield the layers one after the other.
+
+        Over a network, the next layers (up to AHEAD bytes) are fetched in the meantime.
+        """
         if not any(file.remote for file in self._all_files):
             yield from map(self.read, self.plans)
             return
@@ -246,17 +253,20 @@ class Checkpoint:
 
     @property
     def bytes_read(self) -> int:
-        """Bytes of tensors read so far."""
+        """Number of bytes of tensors that have been read so far."""
         return sum(self._read)
 
     @property
     def bytes_in_all(self) -> int:
-        """Bytes of queries and keys in all layers, as the headers tell."""
+        """Total number of bytes of all query and key weights, according to the file headers."""
         return sum(self._size(plan) for plan in self.plans)
 
     @property
     def left_out(self) -> list[str]:
-        """What this model has in its attention beside ``W_qk``, as its config and the names of its tensors tell."""
+        """Components of the model's attention that are not part of ``W_qk``.
+
+        They are found by the configuration and the names of the tensors.
+        """
         if self.matrix != "qk":
             return []
         parts: dict[str, set[Part]] = {}  # that have something beside W_qk, by the words for it
@@ -286,14 +296,17 @@ class Checkpoint:
 
     @property
     def unread(self) -> list[str]:
-        """Weights named as those of queries are that no layer here has, as of a tower that its entry does not know."""
+        """Tensors that have the name of a query weight but belong to no layer of this checkpoint.
+
+        They may belong to a tower that the model type does not describe.
+        """
         read = {plan.query for plan in (*self.plans, *self._without_rotation)}
         modules = {name: name.removesuffix(".weight").removesuffix(".linear") for name in self._files}
         return [n for n, module in modules.items() if n not in read and module.rpartition(".")[2] in QUERIES]
 
     @property
     def remarks(self) -> list[str]:
-        """How queries and keys were read where files and model leave a choice, a line for each."""
+        """Sentences about how queries and keys were read wherever the files and the model leave a choice."""
         weights = dict.fromkeys(name for plan in self.plans for name in plan.names(self.matrix))
         lines: list[str] = []
         twice = [n for w in weights for _, n in self._files[w].sources(w) if n in self._several]
@@ -348,7 +361,7 @@ class Checkpoint:
 
     @property
     def included(self) -> list[str]:
-        """Sentences about what was asked to be part of ``W_qk``: rotations of positions and gains of norms."""
+        """Sentences about the rotations and gains that were included in ``W_qk`` on request."""
         lines: list[str] = []
         if self.distance is not None:
             lines.append(
@@ -447,12 +460,14 @@ class Checkpoint:
     def position_rows(
         self, plan: LayerPlan, gain: Float[torch.Tensor, " width"] | float = 1.0
     ) -> Float[torch.Tensor, "positions d"]:
-        """The rows p_i of ``x_i = e(t_i) + p_i`` (Def. S1.1) in the coordinates of a layer's input, in float64.
+        """The position embeddings p_i of ``x_i = e(t_i) + p_i`` (Def. S1.1), in float64.
 
-        ``gain``, that of a layer normalisation which the rows pass, multiplies their coordinates.
+        Args:
+            plan: the layer, in whose input coordinates the embeddings are given.
+            gain: gains of a layer normalisation through which the embeddings pass. They multiply the coordinates.
 
         Raises:
-            CheckpointError: the layer takes no positions so, or their table is not in the files.
+            CheckpointError: the model does not add position embeddings, or the files do not contain them.
         """
         entry = plan.positions
         if plan.part == "cross":
@@ -505,38 +520,41 @@ def open_checkpoint(
     distance: int | None = None,
     fold_qk_norm: bool = False,
 ) -> Checkpoint:
-    """The layers' ``W_qk,h = W_q,h W_k,g(h)^T`` (Eqs. S19, S20) of a local folder, a weight file, or a Hub repository.
+    """``W_qk,h = W_q,h W_k,g(h)^T`` (Eqs. S19, S20) for every layer of a checkpoint.
 
     Args:
-        path_or_id: a folder with config.json and weights (safetensors or ``.bin``, single or sharded), one weight
-            file with config.json beside it, a GGUF file, or a Hub id such as ``google-bert/bert-base-uncased``, also as
-            ``ID@REVISION``, ``hf://ID`` or the address of its page.
-        revision: branch, tag or commit of a Hub repository.
-        adapter: folder or Hub id of a LoRA adapter of peft, merged into the queries and keys as they are read.
-        model_type: a known one to read it as, where its own is another that differs by name alone.
-        fold_norm: score ``diag(g) W_qk diag(g)``, with the gain g of the layer normalisation before queries and keys.
-        subfolder: of the folder or repository, where its config.json and weights are.
-        matrix: "ov" for ``W_o,h W_v,g(h)^T`` in the place of W_qk,h: rows are coordinates that a head writes, columns
-            those that it reads.
-        heads: number of heads of every attention, where there is no config.json of transformers: the names of the
-            tensors must be those of nanoGPT, timm, open_clip, Megatron Core, or of ``model_type``. Not needed where an
-            open_clip_config.json tells it.
-        distance: read ``W_q,h R_m W_k,g(h)^T`` at the distance m, the position of the key minus that of the query in
-            tokens, of a model with rotary positions; None for ``W_qk,h``, which is that of distance 0.
-        fold_qk_norm: multiply by the gains of norms of queries and keys: ``W_q,h diag(g_q) diag(g_k) W_k,g(h)^T``. The
-            numbers by which these norms divide, one for each token and head, are no part of it.
+        path_or_id: a folder with config.json and weights (safetensors or ``.bin``, in one file or sharded), a weight
+            file next to its config.json, a GGUF file, or a Hub id such as ``google-bert/bert-base-uncased``. A Hub id
+            may also be written as ``ID@REVISION``, as ``hf://ID`` or as the address of the model page.
+        revision: branch, tag or commit of the Hub repository.
+        adapter: folder or Hub id of a peft LoRA adapter, which is merged into the queries and keys as they are read.
+        model_type: the supported model type to read the checkpoint as, if its own type differs from it only in name.
+        fold_norm: score ``diag(g) W_qk diag(g)``, where g are the gains of the layer normalisation that precedes
+            attention.
+        subfolder: subfolder of the folder or repository that contains config.json and the weights.
+        matrix: "qk" for W_qk,h, or "ov" for ``W_o,h W_v,g(h)^T``. The rows of the second matrix are the coordinates to
+            which a head writes, and its columns are the coordinates that the head reads.
+        heads: number of heads of every attention layer, for checkpoints without a config.json of transformers. The
+            tensors must be named as in nanoGPT, timm, open_clip, Megatron Core or the given ``model_type``. Leave this
+            argument out if there is an open_clip_config.json, which contains the number of heads.
+        distance: read ``W_q,h R_m W_k,g(h)^T`` of a model with rotary positions at the distance m, in tokens, which is
+            the position of the key minus the position of the query. None reads ``W_qk,h``, which corresponds to
+            distance 0.
+        fold_qk_norm: multiply the factors by the gains of the query and key norms: ``W_q,h diag(g_q) diag(g_k)
+            W_k,g(h)^T``. The norms also divide by a number that differs between tokens and heads, and this division is
+            not included.
 
     Returns:
-        An iterable of `AttentionLayer`, with ``len``, ``name``, ``revision``, ``model_type``, ``bytes_read``,
-        ``bytes_in_all``. Biases are no part of the forms; rotary positions and gains of
-        norms of queries and keys only if asked for. Weights keep
-        the type of the file.
+        An iterable of `AttentionLayer` that also has a length and the attributes ``name``, ``revision``,
+        ``model_type``, ``bytes_read`` and ``bytes_in_all``. The forms never contain biases, and they contain rotary
+        positions and the gains of query and key norms only on request. Weights keep the data type of the file.
 
     Raises:
-        CheckpointError: nothing there, unknown architecture, damaged or incomplete files, an adapter of another kind or
-            for another model, or the Hub refuses; no such distance, or no such norms, or they are not known.
-        ParameterError: another matrix, a distance or norms of queries and keys for another matrix than "qk", or heads
-            that are no number or that the config tells.
+        CheckpointError: the checkpoint does not exist, its architecture is unknown, its files are damaged or
+            incomplete, the adapter is of an unsupported kind or belongs to another model, the Hub refuses access, or
+            the requested distance or norms do not exist or are not supported.
+        ParameterError: the matrix is unknown, a distance or the query and key norms were requested for a matrix other
+            than "qk", or ``heads`` is invalid or already given by the configuration.
     """
     if heads is not None:
         checked(heads, Count, lambda why: ParameterError(f"heads is {heads!r}: {why}."))

@@ -59,24 +59,25 @@ def score_table(
     distance: int | None = None,
     fold_qk_norm: bool = False,
 ) -> ScoreTable | ModelTable:
-    """``s`` (Def. 3.1) and ``d`` (Def. 3.2) of every layer and head, with null mean, sd, z and p: the table of the CLI.
+    """``s`` (Def. 3.1) and ``d`` (Def. 3.2) of every layer and head, compared with random weights.
 
     Args:
-        source: what `attngeo.open_checkpoint` or `attngeo.open_model` takes, or what they give; or a list of several,
-            which gives medians over layers in a row for each part of each model.
-        gamma: threshold of directionality, in standard deviations.
-        per_head: also a row for each head.
+        source: anything that `attngeo.open_checkpoint` or `attngeo.open_model` accepts or returns, or a list of several
+            such models. For a list, the table has one row per model and part, with medians over layers.
+        gamma: threshold of the directionality score, in standard deviations.
+        per_head: whether to add one row per head.
         convention: formulas of the scores.
-        matrix: "ov" for the value-output maps in the place of W_qk; what is opened is scored as it was opened.
-        fold_norm, fold_qk_norm: as for `attngeo.open_checkpoint`; z and p are then NaN.
-        distance: score ``W_q R_m W_k^T`` at this distance m, as for `attngeo.open_checkpoint`.
+        matrix: "qk" for W_qk, or "ov" for the value-output map. A checkpoint that is already open is scored as it was
+            opened.
+        fold_norm, fold_qk_norm: see `attngeo.open_checkpoint`. With gains, z and p are NaN.
+        distance: score ``W_q R_m W_k^T`` at this distance m (see `attngeo.open_checkpoint`).
 
     Warns:
-        UserWarning: some models of a list cannot be read. The table has the other models.
+        UserWarning: some models in the list could not be read. The table contains the remaining models.
 
     Raises:
-        CheckpointError: a tensor cannot be read or is not finite, or no model of a list can be read.
-        ParameterError: gamma is not a finite number >= 0, or ``source`` is opened in another way.
+        CheckpointError: a tensor cannot be read or is not finite, or none of the models in the list can be read.
+        ParameterError: gamma is negative or not finite, or ``source`` is already open with different options.
     """
     asked = {"matrix": matrix, "fold_norm": fold_norm, "distance": distance, "fold_qk_norm": fold_qk_norm}
     if isinstance(source, list | tuple):
