@@ -36,7 +36,7 @@ class Text(str, Enum):
 
 
 class Initialisation(str, Enum):
-    """How the self-attention weights of a BERT start."""
+    """The initialisation of the self-attention weights of a BERT model."""
 
     RANDOM = "random"  # BERT's: N(0, 0.02^2), biases 0
     SYMMETRIC = "symmetric"  # W_k,h = W_q,h; scale and biases as random

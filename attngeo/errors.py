@@ -6,25 +6,28 @@ from enum import Enum
 
 
 class AttngeoError(Exception):
-    """Bad input. The message is one sentence; the command line prints it and exits with ``exit_code``."""
+    """Base class of all errors that are caused by invalid input.
+
+    The message is one sentence. The command line prints the message and exits with ``exit_code``.
+    """
 
     exit_code = 2
 
 
 class CheckpointError(AttngeoError):
-    """A checkpoint cannot be found, read or understood."""
+    """A checkpoint cannot be found, read or interpreted."""
 
 
 class ParameterError(AttngeoError, ValueError):
-    """A parameter has the wrong type, is out of range or is unknown."""
+    """A parameter is unknown, has the wrong type or is out of range."""
 
 
 class MatrixError(AttngeoError, ValueError):
-    """A matrix or a form cannot be scored: wrong shape, empty, or not finite."""
+    """A matrix or form cannot be scored because it has the wrong shape, is empty or is not finite."""
 
 
 class MissingExtra(AttngeoError, ImportError):
-    """Something needs packages that only an extra of attngeo installs."""
+    """A feature requires packages that only an optional extra of attngeo installs."""
 
 
 class Choice(str, Enum):

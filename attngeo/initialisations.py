@@ -29,7 +29,7 @@ MIMETIC_VO = (0.4, -0.4)  # in W_v W_o
 
 
 class InitialisationError(AttngeoError):
-    """A model's weights are not what its initialisation promises."""
+    """The weights of a model do not have the symmetry that its initialisation should give."""
 
 
 def _reflection(d_head: int, generator: torch.Generator) -> Tensor:
@@ -165,24 +165,27 @@ def initialise(
     part: Part | None = None,
     config: Mapping | Any = None,
 ) -> None:
-    """Start every head's keys as its queries, free to part: ``W_k,h = W_q,h S_h``, so that s = 1, or -1 if skew.
+    """``W_k,h = W_q,h S_h``: set the keys of every head from its queries, so that s = 1 (or s = -1 for ``skew``).
 
-    ``symmetric``: S_h = I. ``symmetric-indefinite``: S_h symmetric and orthogonal. ``skew``: S_h skew-symmetric and
-    orthogonal. ``random`` leaves the weights as they are. All else in the model, biases included, stays as it is. Where
-    query heads share a key head, all but the first of them are written too; under ``symmetric`` they start equal.
+    For ``symmetric``, S_h is the identity. For ``symmetric-indefinite``, S_h is symmetric and orthogonal. For ``skew``,
+    S_h is skew-symmetric and orthogonal. With ``random``, all weights remain unchanged. All other weights of the model,
+    including biases, also remain unchanged, and training can change queries and keys independently. If several query
+    heads share a key head, the queries of all but the first of them are overwritten as well. With ``symmetric``, these
+    query heads become equal to one another.
 
     Args:
-        model: any that `attngeo.open_model` takes.
-        initialisation: which of the four.
-        seed: of the draws of S_h.
-        part: "encoder" or "decoder", to leave the others as they are; all self-attention unless given.
-        config: as for `attngeo.open_model`.
+        model: any model that `attngeo.open_model` accepts.
+        initialisation: "symmetric", "symmetric-indefinite", "skew" or "random".
+        seed: seed for drawing S_h.
+        part: "encoder" or "decoder", to initialise only this part. By default, all self-attention layers are
+            initialised.
+        config: configuration of the model (see `attngeo.open_model`).
 
     Raises:
         CheckpointError: the model cannot be opened.
-        ParameterError: another initialisation, cross-attention that no ``part`` leaves out, weights in 8 bits, or skew
-            heads of width 1.
-        InitialisationError: a head does not have the symmetry that was asked for; queries that are zero have none.
+        ParameterError: the initialisation is unknown, the model has cross-attention and no ``part`` is given, weights
+            are stored in 8 bits, or ``skew`` is requested for heads of width 1.
+        InitialisationError: a head does not have the requested symmetry, for example because its queries are zero.
 
     Source: paper, Appendix S2.1.
     """

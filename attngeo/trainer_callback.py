@@ -20,23 +20,26 @@ with needs("train", "ScoreCallback"):
 
 
 class ScoreCallback(TrainerCallback):
-    """Logs both scores of every layer of the model in training, by way of its trainer.
+    """A callback that adds both scores of every layer to the log of a `transformers.Trainer`.
 
-    So they go wherever the loss goes: ``trainer.state.log_history``, TensorBoard, W&B and others of ``report_to``.
-    Names are ``symmetry/<part>/median``, ``symmetry/<part>/layer_<n>``, and the same for ``directionality``; parts are
-    encoder, decoder and cross. A layer whose queries or keys are zero is not scored, and no part of the median.
-    ``Trainer(..., callbacks=[ScoreCallback(every=100)])`` is all that is needed.
+    The scores appear wherever the trainer logs the loss, for example in ``trainer.state.log_history``, TensorBoard or
+    W&B. Their names are ``symmetry/<part>/median`` and ``symmetry/<part>/layer_<n>``, and likewise for
+    ``directionality``, where the part is encoder, decoder or cross. Layers with zero queries or keys are not scored and
+    do not enter the medians. To use the callback, pass it to the trainer: ``Trainer(...,
+    callbacks=[ScoreCallback(every=100)])``.
 
     Args:
-        trainer: whose log to write to, and whose model to score; the one that it is given to, unless named.
-        every: optimizer steps between two scorings; the first and the last step are scored as well.
+        trainer: trainer that provides the log and the model. The default is the trainer to which the callback is
+            passed.
+        every: number of optimiser steps between two measurements. The first and the last step are always measured.
         gamma: threshold of the directionality score, in standard deviations.
-        per_layer: also a number for each layer, beside the medians over layers.
-        config: as for `attngeo.open_model`.
+        per_layer: whether to log the scores of every layer in addition to the medians over layers.
+        config: configuration of the model (see `attngeo.open_model`).
 
     Raises:
-        ParameterError: ``trainer`` is no Trainer, or ``every`` no number of steps.
-        CheckpointError: when training begins, the model is of an unknown architecture, quantised, or sharded by FSDP 1.
+        ParameterError: ``trainer`` is not a Trainer, or ``every`` is not a positive integer.
+        CheckpointError: at the start of training, the model turns out to have an unknown architecture, to be quantised,
+            or to be sharded by FSDP 1.
     """
 
     def __init__(

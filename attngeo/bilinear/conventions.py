@@ -18,7 +18,11 @@ def require_gamma(gamma: float) -> None:
 
 
 class Convention(Choice):
-    """The formula of a score. The paper's text, its released code and its tables differ; prefer the definition."""
+    """The formula of a score.
+
+    The text of the paper, the authors' released code and the paper's tables use different formulas. We recommend
+    DEFINITION.
+    """
 
     DEFINITION = "definition"  # s in [-1, 1] (Prop. S1.17); d of Def. 3.2 as printed
     PRINTED = "printed"  # Def. 3.1 with its factor 2: s in [-2, 2]; d as in the definition

@@ -24,15 +24,15 @@ else:
 
 @dataclass(frozen=True, eq=False)
 class BilinearForm:
-    """The form of a layer: ``W_qk = sum_h W_qk,h`` with ``W_qk,h = W_q,h W_k,g(h)^T`` (Eqs. S19, S20).
+    """The query-key matrix of a layer: ``W_qk = sum_h W_qk,h`` with ``W_qk,h = W_q,h W_k,g(h)^T`` (Eqs. S19, S20).
 
     Query head h uses the key head ``g(h) = h // (H / H_kv)``.
 
     Args:
-        wq: query factors, (H, d, d_head); column ``c`` of ``wq[h]`` gives the c-th query coordinate of head h.
-            ``torch.nn.Linear`` stores its transpose, (d_head, d). An array of numpy is copied into a tensor.
-        wk: key factors, (H_kv, d, d_head). With grouped keys, H_kv divides H, and consecutive query heads share a key
-            head.
+        wq: query factors, of shape (H, d, d_head). Column ``c`` of ``wq[h]`` gives the c-th query coordinate of head h.
+            ``torch.nn.Linear`` stores the transpose, of shape (d_head, d). NumPy arrays are copied into tensors.
+        wk: key factors, of shape (H_kv, d, d_head). If H_kv is smaller than H, it must divide H, and consecutive query
+            heads share a key head.
 
     Raises:
         MatrixError: the factors are not three-dimensional floating-point tensors of matching shape, dtype and device.
@@ -67,15 +67,16 @@ class BilinearForm:
         key: Float[Array, "k_rows d"] | nn.Linear,
         d_head: int,
     ) -> "BilinearForm":
-        """``W_qk,h = W_q,h W_k,g(h)^T`` (Eq. S19) from two weights (out, in), as ``torch.nn.Linear`` stores them.
+        """``W_qk,h = W_q,h W_k,g(h)^T`` (Eq. S19) from two weights in the layout of ``torch.nn.Linear``.
 
         Args:
-            query: (H * d_head, d), one head after the other, or the module itself.
-            key: (H_kv * d_head, d), or the module itself.
+            query: weight of shape (H * d_head, d), in which the heads follow one another, or the module itself.
+            key: weight of shape (H_kv * d_head, d), or the module itself.
             d_head: width of one head.
 
         Raises:
-            MatrixError: an argument has no weight, or the weights do not split into heads of this width over one d.
+            MatrixError: an argument has no weight, or the weights cannot be split into heads of this width with a
+                common input width d.
         """
         query, key = _weight("query", query), _weight("key", key)
         d_model = query.shape[-1]
@@ -111,41 +112,41 @@ class BilinearForm:
 
     @property
     def T(self) -> "BilinearForm":
-        """The transposed form ``W_qk^T``, in which queries and keys are exchanged."""
+        """The transposed form ``W_qk^T``, in which the roles of queries and keys are exchanged."""
         return BilinearForm(*reversed(self.per_head()))
 
     def to(self, *args, **kwargs) -> "BilinearForm":
-        """The form with both factors converted by ``torch.Tensor.to``."""
+        """Convert both factors with ``torch.Tensor.to`` and return the new form."""
         return BilinearForm(self.wq.to(*args, **kwargs), self.wk.to(*args, **kwargs))
 
     def head(self, h: int) -> Float[Tensor, "d d"]:
-        """``W_qk,h = W_q,h W_k,g(h)^T``, (d, d). Negative ``h`` count from the end.
+        """``W_qk,h = W_q,h W_k,g(h)^T``, of shape (d, d). Negative ``h`` count from the last head.
 
         Raises:
-            MatrixError: there is no such head.
+            MatrixError: the layer has no such head.
         """
         return self.alone(h).dense()
 
     def alone(self, h: int) -> "BilinearForm":
-        """The form of a single head."""
+        """The form of head h alone. Negative ``h`` count from the last head."""
         if not -self.n_heads <= h < self.n_heads:
             raise MatrixError(f"head {h} does not exist; this layer has heads 0 to {self.n_heads - 1}.")
         key = h % self.n_heads // (self.n_heads // self.n_kv_heads)
         return BilinearForm(self.wq[h][None], self.wk[key][None])
 
     def heads(self) -> Iterator[Float[Tensor, "d d"]]:
-        """``W_qk,h`` of each head, (d, d), computed one after the other."""
+        """Yield ``W_qk,h``, of shape (d, d), for one head after the other."""
         return (self.head(h) for h in range(self.n_heads))
 
     def dense(self) -> Float[Tensor, "d d"]:
-        """``W_qk = sum_h W_qk,h`` (Eq. S20), (d, d)."""
+        """``W_qk = sum_h W_qk,h`` (Eq. S20), of shape (d, d)."""
         q, k = self.merged()
         return q @ k.T
 
     def eigenvalues(self, k: int | None = None) -> Complex[Tensor, " k"]:
-        """The k eigenvalues of the summed form with the largest magnitudes, from ``K^T Q``; complex128.
+        """The k eigenvalues of ``W_qk`` with the largest magnitudes, in complex128, computed from ``K^T Q``.
 
-        Without k, all d eigenvalues are returned. Those beyond the rank of the factors are 0.
+        If k is None, all d eigenvalues are returned. Eigenvalues beyond the rank of the factors are 0.
         """
         q, key = (factor.detach().double() for factor in self.merged())
         small = key.T @ q if q.shape[1] < self.d_model else q @ key.T
@@ -153,9 +154,9 @@ class BilinearForm:
         return self._largest(values[values.abs().argsort(descending=True)], k)
 
     def singular_values(self, k: int | None = None) -> Float[Tensor, " k"]:
-        """The k largest singular values of the summed form in float64, from QR decompositions of its factors.
+        """The k largest singular values of ``W_qk``, in float64, computed from QR decompositions of the factors.
 
-        Without k, all d singular values are returned. Those beyond the rank of the factors are 0.
+        If k is None, all d singular values are returned. Singular values beyond the rank of the factors are 0.
         """
         (_, q), (_, key) = (torch.linalg.qr(factor.detach().double()) for factor in self.merged())
         return self._largest(torch.linalg.svdvals(q @ key.T), k)
@@ -166,27 +167,30 @@ class BilinearForm:
         return torch.cat([values, values.new_zeros(self.d_model - len(values))])[:k]
 
     def symmetric_part(self) -> Float[Tensor, "d d"]:
-        """``M_s = (M + M^T) / 2`` of the summed form (Eq. 16), (d, d)."""
+        """``M_s = (M + M^T) / 2`` for ``M = W_qk`` (Eq. 16), of shape (d, d)."""
         m = self.dense()
         return (m + m.T) / 2
 
     def skew_part(self) -> Float[Tensor, "d d"]:
-        """``M_n = (M - M^T) / 2`` of the summed form (Eq. 16), (d, d)."""
+        """``M_n = (M - M^T) / 2`` for ``M = W_qk`` (Eq. 16), of shape (d, d)."""
         m = self.dense()
         return (m - m.T) / 2
 
     def merged(self) -> tuple[Float[Tensor, "d rank"], Float[Tensor, "d rank"]]:
-        """The two factors of the summed form, (d, H_kv * d_head) each.
+        """The two factors of ``W_qk``, summed over heads, each of shape (d, H_kv * d_head).
 
-        Query heads that share a key head are added up first, which is exact:
-        ``sum_h W_q,h W_k,g^T = (sum_h W_q,h) W_k,g^T``.
+        The factors of query heads that share a key head are added first. This is exact, because ``sum_h W_q,h W_k,g^T =
+        (sum_h W_q,h) W_k,g^T``.
         """
         grouped = self.n_heads != self.n_kv_heads
         q = self.wq.unflatten(0, (self.n_kv_heads, -1)).sum(1) if grouped else self.wq  # (H_kv, d, d_head)
         return q.transpose(0, 1).flatten(1), self.wk.transpose(0, 1).flatten(1)
 
     def per_head(self) -> tuple[Float[Tensor, "heads d d_head"], Float[Tensor, "heads d d_head"]]:
-        """The factors of every head, (H, d, d_head) each; a key head is repeated for all query heads that share it."""
+        """The factors of all heads, each of shape (H, d, d_head).
+
+        Shared key heads are repeated, once for each of their query heads.
+        """
         group = self.n_heads // self.n_kv_heads
         return self.wq, self.wk if group == 1 else self.wk.repeat_interleave(group, dim=0)
 

@@ -29,10 +29,10 @@ DIMENSION = "positions_dimension"
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """Both scores of W_qk of a layer or of a head, with the scores of random weights of the same shape.
+    """Both scores of a layer or of a head, together with the scores of random weights of the same shape.
 
-    Scores, z and p are NaN if all queries or all keys are zero. The last columns are about the heads of a layer
-    (``attngeo.bilinear.coherence``) and are NaN in the rows of heads.
+    Scores, z and p are NaN if all queries or all keys are zero. The last six columns describe how the heads of a layer
+    combine (see ``attngeo.bilinear.coherence``), so they are NaN in the rows of single heads.
     """
 
     model: str

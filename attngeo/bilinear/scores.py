@@ -38,7 +38,7 @@ SUM = -1  # value of the column ``head`` of a table for the sum over heads, W_qk
 
 @dataclass(frozen=True)
 class Scores:
-    """Both scores of one matrix, as 0-dimensional tensors, or of every head of a layer, as tensors (H,)."""
+    """Both scores of one matrix (0-dimensional tensors) or of every head of a layer (tensors of shape (H,))."""
 
     symmetry: Float[Tensor, "*heads"]
     directionality: Float[Tensor, "*heads"]
@@ -48,7 +48,7 @@ class Scores:
     n_columns_over: Int[Tensor, "*heads"]
 
     def rows(self) -> list[dict[str, float | int]]:
-        """A dictionary for each matrix, whose keys are the columns of the recorded tables."""
+        """Convert the scores to one dictionary per matrix, with the column names of the recorded tables as keys."""
         columns = {field.name: getattr(self, field.name).reshape(-1).tolist() for field in fields(self)}
         columns["n_cols_over"] = columns.pop("n_columns_over")
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
@@ -60,15 +60,15 @@ def symmetry_score(
     """``s = (||M_s||^2 - ||M_n||^2) / ||M||^2 = Tr(MM) / ||M||^2`` (Def. 3.1 without its factor 2), in [-1, 1].
 
     Args:
-        m: a square matrix (d, d), or a form, whose heads are summed (Eq. S20).
-        convention: the formula; see `~attngeo.bilinear.conventions.Convention`.
+        m: a square matrix of shape (d, d), or a form, whose heads are summed (Eq. S20).
+        convention: the formula (see `~attngeo.bilinear.conventions.Convention`).
 
     Returns:
-        1 for a symmetric matrix, -1 for a skew-symmetric matrix, and 0 for the zero matrix, whose two parts are equal.
-        Tables have NaN for the zero matrix, so that it does not enter medians.
+        1 for a symmetric matrix, -1 for a skew-symmetric matrix, and 0 for the zero matrix. Tables contain NaN for the
+        zero matrix, so that it does not affect medians.
 
     Raises:
-        MatrixError: not square, empty or not finite.
+        MatrixError: the matrix is not square, is empty or is not finite.
 
     Source: paper, Def. 3.1, Lemma S1.16, Prop. S1.17. Definition 3.1 has a factor 2 that contradicts Prop. S1.17.
     """
@@ -80,20 +80,21 @@ def directionality_score(
 ) -> float:
     """``d = (r - c) / (r + c)`` (Def. 3.2).
 
-    r and c are the sums of the row norms and of the column norms that exceed their mean by more than gamma standard
-    deviations.
+    Here r is the sum of all row norms that exceed the mean row norm by more than gamma standard deviations, and c is
+    the same sum for column norms.
 
     Args:
-        m: a square matrix (d, d), or a form, whose heads are summed (Eq. S20).
+        m: a square matrix of shape (d, d), or a form, whose heads are summed (Eq. S20).
         gamma: threshold, in population standard deviations of the norms.
-        convention: the formula; see `~attngeo.bilinear.conventions.Convention`.
+        convention: the formula (see `~attngeo.bilinear.conventions.Convention`).
 
     Returns:
-        A value in [-1, 1] that is negative if columns dominate, and 0 if no row and no column exceeds its threshold.
+        A value in [-1, 1]. It is negative if columns dominate, positive if rows dominate, and 0 if no norm exceeds its
+        threshold.
 
     Raises:
-        MatrixError: not square, empty or not finite.
-        ParameterError: gamma is not a finite number >= 0.
+        MatrixError: the matrix is not square, is empty or is not finite.
+        ParameterError: gamma is negative or not finite.
 
     Source: paper, Def. 3.2, Prop. S1.18.
     """
@@ -102,11 +103,11 @@ def directionality_score(
 
 
 def score(m: BilinearForm | Float[Array, "d d"], gamma: float = GAMMA) -> Scores:
-    """Both scores of a matrix or of the summed form, from the same sums.
+    """Both scores of a matrix or of a form, whose heads are summed.
 
-    For layers of medium width in float32, the sums are computed in float32. If a norm is so close to its threshold that
-    rounding could decide on which side it lies, the sums are computed again in float64. The results of a form on a GPU
-    are on the CPU.
+    For float32 layers of medium width, the computation first uses float32. If a norm is so close to its threshold that
+    rounding could change the result, the computation is repeated in float64. The result is always on the CPU, even if
+    the form is on a GPU.
     """
     if isinstance(m, BilinearForm) and on_gpu(m.wq):
         return _score_on_gpu(m, gamma, per_head=False)
@@ -119,7 +120,7 @@ def score(m: BilinearForm | Float[Array, "d d"], gamma: float = GAMMA) -> Scores
 
 
 def score_heads(form: BilinearForm, gamma: float = GAMMA) -> Scores:
-    """Both scores of ``W_qk,h`` of every head, with the shape (H,); those of a form on a GPU are on the CPU."""
+    """Both scores of ``W_qk,h`` for every head, as tensors of shape (H,) on the CPU."""
     if on_gpu(form.wq):
         return _score_on_gpu(form, gamma, per_head=True)
     return _scores(head_moments(form), gamma)

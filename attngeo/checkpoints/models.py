@@ -41,7 +41,7 @@ class Weights(TensorFile):
 class Model(Checkpoint):
     """The attention layers of a model in memory.
 
-    Made by `open_model`; options are those of a `Checkpoint`.
+    Use `open_model` to create this object. It accepts the options of `Checkpoint`.
     """
 
     def __init__(
@@ -56,10 +56,10 @@ class Model(Checkpoint):
                     _require_whole(name, stored, file.tensors[stored], weights.gather)
 
     def writable(self, plan: LayerPlan) -> dict[str, Tensor]:
-        """The tensors of a layer's queries and keys in the model itself, by the names of its plan.
+        """The query and key tensors of a layer in the model itself, by the names in its plan.
 
         Raises:
-            CheckpointError: they are computed from others, or another layer makes the keys.
+            CheckpointError: the tensors are computed from other tensors, or the layer uses the keys of another layer.
         """
         if plan.keys_of is not None:
             raise CheckpointError(
@@ -88,30 +88,31 @@ def open_model(
     distance: int | None = None,
     fold_qk_norm: bool = False,
 ) -> Model:
-    """The layers' ``W_qk,h = W_q,h W_k,g(h)^T`` (Eqs. S19, S20) of a model in memory, such as one of transformers.
+    """``W_qk,h = W_q,h W_k,g(h)^T`` (Eqs. S19, S20) for every layer of a model in memory.
 
     Args:
-        model: a module or an object that holds one, such as a Lightning module, a SentenceTransformer, a model of
-            nnsight, or what ``torch.compile`` and DistributedDataParallel make: the one model of transformers inside
-            is read. Models of TransformerLens are read by the factors W_Q and W_K of their attentions. An active LoRA
-            adapter of peft counts as merged. A state dict is read as well, with a config.
-        config: what its config.json would hold, as a mapping or with ``to_dict``; ``model.config`` unless given.
-            A model without needs none for ``torch.nn.MultiheadAttention``: each is a layer, in a
-            ``TransformerDecoderLayer`` of the part decoder or cross, elsewhere of the part encoder, or decoder where
-            the tower that it is in has an ``attn_mask`` of later tokens, as the text tower of open_clip.
-        gather: weights sharded over processes (FSDP 2, tensor parallel) are put together, one at a time; every process
-            must then open the model and read its layers.
-        matrix, fold_norm, distance, fold_qk_norm: as for `attngeo.open_checkpoint`.
+        model: a module, or an object that contains exactly one transformers model, such as a Lightning module, a
+            SentenceTransformer, an nnsight model, or the result of ``torch.compile`` or DistributedDataParallel.
+            TransformerLens models are read through the factors W_Q and W_K of their attention modules. An active peft
+            LoRA adapter is treated as merged. A state dict is also accepted, if ``config`` is given.
+        config: the content of the model's config.json, as a mapping or as an object with ``to_dict``. The default is
+            ``model.config``. A model that contains ``torch.nn.MultiheadAttention`` needs no configuration: each such
+            module is one layer. Layers within a ``TransformerDecoderLayer`` are labelled decoder or cross. Other layers
+            are labelled decoder if the surrounding tower has an ``attn_mask`` that hides later tokens, as in the text
+            tower of open_clip, and encoder otherwise.
+        gather: gather weights that are sharded over processes (FSDP 2, tensor parallelism), one weight at a time. Every
+            process must then open the model and read its layers.
+        matrix, fold_norm, distance, fold_qk_norm: see `attngeo.open_checkpoint`.
 
     Returns:
-        An iterable of `AttentionLayer`, as of `open_checkpoint`. The forms are views of the weights. After a step of
-        training, iterate again; after moving the model, open it again.
+        An iterable of `AttentionLayer`, as for `open_checkpoint`. The forms are views of the weights. Iterate again
+        after each training step, and open the model again after moving it to another device.
 
     Raises:
-        CheckpointError: no config and no attention of torch's own, unknown architecture, keys of another width than
-            queries, or weights that are sharded, on the meta device, quantised, under an adapter of another kind, or
-            not finite.
-        ParameterError: another matrix.
+        CheckpointError: the model has neither a configuration nor ``torch.nn.MultiheadAttention``, its architecture is
+            unknown, its queries and keys have different widths, or its weights are sharded, on the meta device,
+            quantised, under an unsupported adapter, or not finite.
+        ParameterError: the matrix is unknown.
     """
     how: dict[str, Any] = {"matrix": matrix, "fold_norm": fold_norm}
     how |= {"distance": distance, "fold_qk_norm": fold_qk_norm}

@@ -32,19 +32,20 @@ BUILT_IN = frozenset(ARCHITECTURES)
 
 
 def register_architecture(model_type: str, *stacks: Attention | Tower) -> None:
-    """Make a model_type of your own known to `attngeo.open_checkpoint` and `attngeo.open_model`.
+    """Register your own model type, so that `attngeo.open_checkpoint` and `attngeo.open_model` can read it.
 
-    ``register_architecture("mine", Attention("decoder", "blocks.{}.attn", "q", "k", heads="n_heads"))`` reads
-    ``blocks.0.attn.q.weight``, ``blocks.0.attn.k.weight`` and so on, and the number of heads from the config's
-    ``n_heads``.
+    For example, ``register_architecture("mine", Attention("decoder", "blocks.{}.attn", "q", "k", heads="n_heads"))``
+    reads the tensors ``blocks.0.attn.q.weight``, ``blocks.0.attn.k.weight`` and so on, and takes the number of heads
+    from the config key ``n_heads``.
 
     Args:
-        model_type: the name in the config; one registered before is replaced.
-        stacks: where the attention of each stack of layers stands.
+        model_type: the model type in the configuration. Registering the same model type again replaces the earlier
+            registration.
+        stacks: a description of each stack of attention layers.
 
     Raises:
-        ParameterError: no name or stack, the name of a built-in model_type, or something else than `Attention` and
-            `Tower`.
+        ParameterError: the model type is empty or built in, no stack is given, or a stack is neither an `Attention` nor
+            a `Tower`.
     """
     stated = isinstance(model_type, str) and model_type and stacks
     if not stated or not all(isinstance(stack, Attention | Tower) for stack in stacks):

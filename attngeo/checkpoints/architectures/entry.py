@@ -23,14 +23,15 @@ Rows = Callable[[int, int, int], tuple[Tensor, ...]]
 
 @dataclass(frozen=True)
 class Layout:
-    """Where q and k lie in their tensors.
+    """Positions of queries and keys within their tensors.
 
     Args:
-        rows: for a fused weight, its output rows that hold q, k and v; None where each has a tensor. A fused
-            weight has (H + 2 H_kv) d_head output rows.
-        transposed: the weight is stored (in, out), as by ``Conv1D``, and not (out, in), as by ``torch.nn.Linear``.
-        gated: each query head's rows are followed by equally many rows of a gate for its output; in a fused weight, the
-            rows of all gates come first.
+        rows: function that returns the output rows of q, k and v in a fused weight, or None if each of them has its own
+            tensor. A fused weight has (H + 2 H_kv) d_head output rows.
+        transposed: whether the weight is stored as (in, out), as in ``Conv1D``, instead of (out, in), as in
+            ``torch.nn.Linear``.
+        gated: whether the rows of each query head are followed by equally many rows of an output gate. In a fused
+            weight, the rows of all gates come first.
     """
 
     rows: Rows | None = None
@@ -86,16 +87,19 @@ ABSOLUTE = ("learned", "sinusoidal")
 
 
 class Positions(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a stack takes positions, and where the rows are that are added to its embedding.
+    """How a stack of layers encodes positions, and which tensors contain its position embeddings.
 
     Args:
-        kind: one of ABSOLUTE, or rotary, alibi, relative-bias, relative-key, relative-disentangled, convolution,
-            object-queries.
-        table: name of the tensor of rows, with or without ``.weight`` in the file; "" where it holds none.
-        first: the row of the first position, after those of padding or of class tokens; or the config key of the
-            padding token, which that row follows.
-        map: name of the weight (out, in) by which narrower rows enter the layers; "" where there is none.
-        computed: number of rows of ``attngeo.bilinear.positions.sinusoids`` where a file leaves them out; 0: none are.
+        kind: "learned" or "sinusoidal" for embeddings that are added to the input, or "rotary", "alibi",
+            "relative-bias", "relative-key", "relative-disentangled", "convolution" or "object-queries".
+        table: name of the tensor of position embeddings, with or without ``.weight``, or "" if the file does not
+            contain position embeddings.
+        first: row of the first position, if rows for padding or class tokens precede it, or the config key of the
+            padding token if the first position follows the row of that token.
+        map: name of the weight, of shape (out, in), that maps narrower position embeddings to the width of the layers,
+            or "" if there is none.
+        computed: number of rows to compute with ``attngeo.bilinear.positions.sinusoids`` if the file does not contain
+            them, or 0.
     """
 
     kind: str = "learned"
@@ -108,49 +112,59 @@ class Positions(Struct, frozen=True, forbid_unknown_fields=True):
 class Attention(Struct, frozen=True, forbid_unknown_fields=True):
     """The attention of one stack of layers.
 
-    A config key with a dot, such as "decoder.num_layers", is one of a config in the model's own.
+    A config key with a dot, such as "decoder.num_layers", refers to a nested configuration.
 
     Args:
-        part: "encoder", "decoder" or "cross" (decoder to encoder).
-        module: name of the attention module; each ``{}`` stands for a number. Any prefix may precede it in the file.
-            "" where the model is an attention itself.
-        query: name of the query weight within the module, without ``.weight``; ``in_proj_weight`` as in torch's own
-            attention.
-        key: name of the key weight; the same as ``query`` where one tensor holds both.
-        layout: where q and k lie in those tensors, or its name in `LAYOUTS`, such as "blocks".
-        heads: config key of the number of query heads; a list there counts by the module's first number.
-        heads_over: config key of a number by which that of heads is divided, other heads being convolutions.
-        kv_heads: config key of the number of key heads; "" where every query head has its own, and in a fused weight
-            also where the config does not say.
-        one_kv_head: whether a fused weight may hold one key head for all query heads, which its height then tells.
-        shared_keys: config key of the number of layers, the last ones, that attend to the keys of the last earlier
-            layer of their kind; "" where every layer makes its keys.
-        full_every: where a config with such layers lacks ``layer_types``, the period n of two kinds of layers: every
-            n-th layer attends to all tokens, the others to near ones.
-        d_head: config key of the width of a head; "" where it follows from the shapes. A fused weight without it has
-            heads of d / H.
-        layers: config key of the number of layers, or of a list of them by stage; "" where not every layer has this
-            attention.
-        depth: config key of the number of layers of the model, where several of them use the same module in turn.
-        causal: whether a token sees only those before it; None: in decoders.
-        decoder_if: config key that, when true, makes this encoder a causal decoder.
-        follows_is_causal: whether a decoder attends in both directions where its config says ``is_causal: false``.
-        both_ways_if: config key that, when true or "all", lets a decoder attend in both directions.
-        both_ways_within: whether it does so within a larger model too, which may make the mask itself.
-        beside: what its logits have beside W_qk that its tensors do not show, by the words of `keys.BESIDE`, each with
-            the config key that must be true for it, or "" where it always has it.
-        unfollowed: config keys that change its attention in a way that the layers read do not show.
-        only_if: values of config keys that tell this attention from another of its type, of which a key that is not
-            there has the value false.
-        in_memory: module, query and key where transformers 5 names them otherwise than the files that it writes, or
-            where files of one type name them in two ways.
-        positions: how it takes positions, or their kind alone; None where nothing is said, as of cross-attention.
-        norm: name of the layer normalisation before it, in its module or in what that is in, or several names, as
-            "one|other", of which there is one; "" where there is none.
-            None: for a built-in model_type the first name of `NORMS` that is present, for a registered one no norm.
-        norm_if: config key that must be true for ``norm`` to stand before the attention and not behind it.
-        norm_offset: what is added to the normalisation's weight, 1 where a weight of 0 leaves all as it is.
-        linear: false where values are normalised, or what heads write is, so that no W_o W_v^T gives it.
+        part: "encoder", "decoder" or "cross" (attention from a decoder to an encoder).
+        module: name of the attention module, in which each ``{}`` stands for a number. In the file, any prefix may
+            precede the name. Use "" if the model itself is an attention module.
+        query: name of the query weight within the module, without ``.weight``. For ``torch.nn.MultiheadAttention``, the
+            name is ``in_proj_weight``.
+        key: name of the key weight, which is the same as ``query`` if one tensor contains both.
+        layout: positions of queries and keys within those tensors, as a `Layout` or as the name of a predefined layout,
+            such as "blocks".
+        heads: config key that holds the number of query heads. If the value is a list, it is indexed by the first
+            number in the module name.
+        heads_over: config key that holds the head ratio. The number of attention heads is divided by this ratio, and
+            convolutions replace the remaining heads.
+        kv_heads: config key that holds the number of key heads, or "" if every query head has its own key head. If the
+            configuration lacks this key, every query head of a fused weight has its own key head.
+        one_kv_head: whether a fused weight may contain a single key head for all query heads. The number of rows of the
+            weight then shows whether it does.
+        shared_keys: config key that holds the number of final layers that reuse the keys of an earlier layer, namely of
+            the last earlier layer of the same kind. Use "" if every layer computes its own keys.
+        full_every: period n of the two kinds of layers for configurations without ``layer_types``: every n-th layer
+            attends to all tokens, and the other layers attend only to nearby tokens.
+        d_head: config key that holds the width of a head, or "" if the width follows from the shapes of the tensors. In
+            a fused weight without this key, the width is d / H.
+        layers: config key that holds the number of layers, or a list with the number of layers of each stage. Use "" if
+            only some layers have this attention.
+        depth: config key that holds the number of layers of the model if several layers use the same module.
+        causal: whether tokens attend only to themselves and to earlier tokens. None means that decoders are causal and
+            other parts are not.
+        decoder_if: config key that, if true, turns this encoder into a causal decoder.
+        follows_is_causal: whether a decoder attends in both directions if its configuration contains ``is_causal:
+            false``.
+        both_ways_if: config key that, if it is true or "all", makes a decoder attend in both directions.
+        both_ways_within: whether ``both_ways_if`` also applies if the model is part of a larger model, which may build
+            the mask itself.
+        beside: components of the attention logits that are not part of W_qk and that the tensor names do not reveal.
+            The keys of this mapping are those of `keys.BESIDE`. Each value is the config key that must be true for the
+            component to be present, or "" if it is always present.
+        unfollowed: config keys that change the attention in a way that attngeo does not follow.
+        only_if: values of config keys that distinguish this attention from others of the same model type. A missing key
+            counts as false.
+        in_memory: names of the module, the query weight and the key weight in memory, if they differ from the names in
+            the files, or a second set of names if the files of one type use two.
+        positions: how the stack encodes positions, as a `Positions` or as its kind. None means that nothing is known,
+            as for cross-attention.
+        norm: name of the layer normalisation that precedes attention, in the attention module or in the module around
+            it. Alternatives are written as "one|other". Use "" if there is none. None means that built-in model types
+            use the first usual name that is present, and that registered model types use no normalisation.
+        norm_if: config key that must be true for ``norm`` to precede the attention rather than follow it.
+        norm_offset: number that is added to the weight of the normalisation, which is 1 if a weight of 0 stands for a
+            gain of 1.
+        linear: False if values or head outputs are normalised, because no matrix W_o W_v^T then describes the heads.
     """
 
     part: Part
@@ -198,20 +212,22 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
         force_setattr(self, "positions", convert(stated, Positions | None))
 
     def tensor(self, module: str, weight: str) -> str:
-        """Name of a weight's tensor in a module."""
+        """The name of a weight's tensor in a module."""
         place = f"{module}." if module else ""
         return f"{place}{weight}" if weight.endswith("_weight") else f"{place}{weight}.weight"
 
 
 class Tower(Struct, frozen=True, forbid_unknown_fields=True):
-    """A model inside this one, with a config of its own.
+    """A model that is part of a larger model and has a configuration of its own.
 
     Args:
-        config: config key of its config; where a config lacks that key, the keys are taken to stand beside it.
-        within: component of the module names that tells its tensors from the others', or several, as "one|other", of
-            which there is one; "" where their names do.
-        model_type: its model_type, if its config names none.
-        unfollowed: keys of the config around it that change its attention in a way that the layers read do not show.
+        config: config key that holds the nested configuration. If the key is missing, the surrounding configuration is
+            used.
+        within: component of the module names that identifies the tensors of this model. Alternatives, of which exactly
+            one occurs, are written as "one|other". Use "" if no such component is needed.
+        model_type: model type to use if the nested configuration does not name one.
+        unfollowed: keys of the surrounding configuration that change the attention of this model in a way that attngeo
+            does not follow.
     """
 
     config: str
@@ -221,7 +237,7 @@ class Tower(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Refused(Struct, frozen=True, forbid_unknown_fields=True):
-    """A model_type whose logits are no bilinear form of the layer's input, and why."""
+    """A model type that cannot be scored because its logits are not a bilinear form of the layer's input."""
 
     reason: str
 

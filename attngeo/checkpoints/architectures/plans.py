@@ -13,7 +13,7 @@ from attngeo.checkpoints.architectures.stacks import Config
 
 @dataclass(frozen=True)
 class LayerPlan:
-    """The tensors of one layer's attention, and how its form follows from them."""
+    """The names and shapes of the tensors of one attention layer, from which its form is computed."""
 
     part: Part
     layer: int  # counted within the part

@@ -43,7 +43,7 @@ class Stack:
 
 @dataclass(frozen=True)
 class Config:
-    """The values of a configuration or of one inside it, its model_type, and whether it is one inside another."""
+    """A model's configuration, or a configuration nested in it, with its model type."""
 
     values: Mapping[str, Any]
     model_type: str
