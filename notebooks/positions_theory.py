@@ -7,23 +7,25 @@
 # ---
 
 # %% [markdown]
-# # Details: A window on both sides makes the position part symmetric
+# # Details: Attending to both sides makes the position part symmetric
 #
-# Why is the part of $W_{qk}$ that compares positions so symmetric in [small encoders with learned position embeddings](why.py)? For one
-# layer, at the start of masked training, we can prove it. Up to a term from the two ends of the sequence, one of two symmetries is
-# enough. Either the text is reversible, which means that pairs of tokens are equally frequent in both orders, or what the model *reads
-# out* of an attended token is symmetric. A window on both sides teaches a symmetric read-out, whatever the text.
+# Why is the part of $W_{qk}$ that compares positions so symmetric in [small encoders with learned position
+# embeddings](why.py)? For a single layer at the start of masked training, we can prove this symmetry. Apart from a term that
+# comes from the two ends of the sequence, either of two conditions is sufficient: the text is reversible, which means that
+# pairs of tokens are equally frequent in both orders, or what the model *reads out* of an attended token is symmetric. A
+# model that attends to both sides learns a symmetric read-out, whatever the text.
 #
 # :::{admonition} How sure is this
-# The theorems are about one layer at the start of training, and they hold to leading order. The last theorem assumes tied weights and is
-# about the first step and about the best read-out, but not about the steps in between. We prove nothing about trained deep models. In
-# planned runs of small models, [the even read-out comes first](#in-training-the-read-out-comes-first), as the theorem predicts. Whether
-# the symmetry depends on this read-out is open: an [intervention](#a-read-out-from-one-side) could not answer the question, because its
-# models learned too little.
+# The theorems are about a single layer at the start of training, and they hold to leading order. The last theorem assumes
+# tied weights. It describes the first training step and the best read-out, but not the steps between the two. We prove
+# nothing about trained deep models. In planned experiments with small models, [the read-out becomes even before $W_{qk}$
+# becomes symmetric](#in-training-the-read-out-comes-first), as the theorem predicts. Whether the symmetry depends on this
+# read-out remains open. Our [intervention](#a-read-out-from-one-side) could not answer this question, because the models
+# learned too little.
 # :::
 
 # %% tags=["parameters", "remove-input"]
-n_tokens: int = 16  # tokens of a block in the checks by formula; in [4, 128]
+n_tokens: int = 16  # sequence length in the checks of the formulas, in tokens; in [4, 128]
 seed: int = 1  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
@@ -158,58 +160,69 @@ def between(of: Layer, n_hidden: int) -> Float[Tensor, "wide wide"]:
 #
 # - The model has one attention layer ({prf:ref}`def-s1-1`) with a residual connection. It has no layer normalisation, no feed-forward
 #   layer and no biases in attention.
-# - Its input is $x_i = u_i + p_i$, the embedding of a token or of the mask, plus the embedding of a position. We take $W_{qk} = 0$, so
-#   that attention is uniform over the positions that a position sees. $\lambda$ is the factor on the attention scores.
-# - The logits are $b + U(x_i + \sum_j \alpha_{ij} V x_j)$. The bias is $b = \log \pi$, which means that the frequencies of the tokens are
-#   known, and every token occurs. All other terms in the logits are small, and we keep the leading order only.
-# - A sequence has $N \ge 2$ tokens of a stationary text. Let
-#   $K_m(a, b) = \Pr[t_i = a, t_{i+m} = b] - \pi_a \pi_b$, so that $K_{-m} = K_m^\top$. The loss is the sum over all predicted positions.
-# - In masked training, $n$ of the $N$ positions hold one embedding $e_*$ and are predicted. Every choice of these positions is equally
-#   likely and independent of the text. The probability that $i$ is hidden and $j$ is not is $\kappa = n(N-n)/(N(N-1))$.
-# - In causal training, position $i$ sees all $j \le i$, itself included, and predicts token $i + 1$.
-# - The *read-out* is the matrix $A = U V E^\top$ (tokens by tokens), where $E$ contains the token embeddings. Its *kernel* is
-#   $\gamma(m) = \sum_{ab} A_{ab} K_m(a, b)$. The output weights need not be tied to the token embeddings.
+# - Its input is $x_i = u_i + p_i$, where $u_i$ is the embedding of a token or of the mask and $p_i$ is the embedding of
+#   position $i$. We set $W_{qk} = 0$. Attention is therefore uniform over all positions to which a position can attend. The
+#   attention scores are multiplied by the factor $\lambda$.
+# - The logits are $b + U(x_i + \sum_j \alpha_{ij} V x_j)$. The bias is $b = \log \pi$, where $\pi$ contains the frequencies
+#   of the tokens. The model thus already knows these frequencies, all of which are positive. All other terms in the logits
+#   are small, and we keep only the leading order.
+# - A sequence consists of $N \ge 2$ tokens of a stationary text. Let $K_m(a, b) = \Pr[t_i = a, t_{i+m} = b] - \pi_a \pi_b$.
+#   Then $K_{-m} = K_m^\top$. The loss is summed over all predicted positions.
+# - In masked training, the tokens at $n$ of the $N$ positions are hidden and have to be predicted. At all hidden positions,
+#   the input is the same embedding $e_*$. Every choice of the hidden positions is equally likely, and the choice is
+#   independent of the text. The probability that $i$ is hidden and $j$ is not is $\kappa = n(N-n)/(N(N-1))$.
+# - In causal training, position $i$ attends to all positions $j \le i$, including itself, and predicts token $i + 1$.
+# - The *read-out* is the matrix $A = U V E^\top$ (tokens by tokens), where the rows of $E$ are the token embeddings. The
+#   *kernel* of the read-out is $\gamma(m) = \sum_{ab} A_{ab} K_m(a, b)$. The output weights need not be tied to the token
+#   embeddings.
 #
-# ## What is gained between positions
+# ## The update between positions
 #
 # ````{prf:theorem} the update between positions
 # :label: thm-position-block
 #
-# Multiply out $x_i x_j^\top$ in the expected negative gradient of $W_{qk}$. The part with a position embedding on both sides is
-# $P^\top C P$, where the rows of $P$ are the $p_i$.
+# In the expected negative gradient of $W_{qk}$, expand $x_i x_j^\top = (u_i + p_i)(u_j + p_j)^\top$. The terms that contain
+# a position embedding on both sides sum to $P^\top C P$, where the rows of $P$ are the $p_i$. The coefficients are as
+# follows.
 #
-# 1. Masked: $c_{ij} = \frac{\lambda\kappa}{N}(\gamma(j - i) - r_i)$ with $\gamma(0)$ replaced by 0 and
+# 1. In masked training, $c_{ij} = \frac{\lambda\kappa}{N}(\gamma(j - i) - r_i)$, where $\gamma(0)$ is replaced by 0 and
 #    $r_i = \frac{1}{N}\sum_{k \neq i} \gamma(k - i)$.
-# 2. Causal: $c_{ij} = \frac{\lambda}{i}(\gamma(j - i - 1) - r_i)$ for $j \le i < N$, else 0, with
-#    $r_i = \frac{1}{i}\sum_{k \le i}\gamma(k - i - 1)$.
-# 3. $\gamma(m) - \gamma(-m)$ is twice $\langle A_n, (K_m)_n \rangle$, where $X_n = (X - X^\top)/2$.
+# 2. In causal training, $c_{ij} = \frac{\lambda}{i}(\gamma(j - i - 1) - r_i)$ for $j \le i < N$, where
+#    $r_i = \frac{1}{i}\sum_{k \le i}\gamma(k - i - 1)$, and $c_{ij} = 0$ otherwise.
+# 3. For every $m$, the difference $\gamma(m) - \gamma(-m)$ equals $2\,\langle A_n, (K_m)_n \rangle$, where
+#    $X_n = (X - X^\top)/2$ is the skew-symmetric part of a matrix $X$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# At $W_{qk} = 0$ the coefficient of $x_i x_j^\top$ is $\lambda\alpha_{ij}\, g_i^\top V (x_j - \bar x_i)$, $\bar x_i$ the mean of what
-# $i$ sees: the derivative of a softmax. At predicted positions $g_i = U^\top(\delta_{t} - \pi)$ to leading order, $t$ the token
-# predicted at $i$; elsewhere $g_i = 0$. The text is stationary and the choice of positions does not depend on it, so
-# $\mathbb{E}\, g_i = 0$ for each choice. Hence $p_j$, $e_*$ and every other constant in $x_j$ contribute nothing in expectation.
+# By the derivative of the softmax, the coefficient of $x_i x_j^\top$ at $W_{qk} = 0$ is
+# $\lambda\alpha_{ij}\, g_i^\top V (x_j - \bar x_i)$. Here $\bar x_i$ is the mean input of the positions to which $i$
+# attends. If position $i$ predicts token $t$, then $g_i = U^\top(\delta_{t} - \pi)$ to leading order. If position $i$
+# predicts nothing, then $g_i = 0$. The text is stationary, and the choice of positions does not depend on it. Therefore,
+# $\mathbb{E}\, g_i = 0$ for each choice. Hence $p_j$, $e_*$ and every other constant in $x_j$ contribute nothing in
+# expectation.
 #
-# What is left of $\mathbb{E}\, g_i^\top V x_j$ is $\sum_{ab} A_{ab}\,\mathrm{Cov}(\delta_t = a, t_j = b)$ times how often $i$ is
-# predicted while $j$ shows its token. Masked, this is $\kappa\gamma(j - i)$ for $j \neq i$ and 0 for $j = i$, whose token is hidden;
-# $\alpha_{ij} = 1/N$. Causal, it is $\gamma(j - i - 1)$ and $\alpha_{ij} = 1/i$. Less the mean over what is seen, these are 1 and 2.
+# The remaining part of $\mathbb{E}\, g_i^\top V x_j$ is $\sum_{ab} A_{ab}\,\bigl(\Pr[t = a, t_j = b] - \pi_a\pi_b\bigr)$,
+# multiplied by the probability that $i$ is predicted while the token at $j$ is visible. In masked training, this product is
+# $\kappa\gamma(j - i)$ for $j \neq i$. For $j = i$ it is 0, because the token at a predicted position is hidden. Moreover,
+# $\alpha_{ij} = 1/N$. In causal training, the product is $\gamma(j - i - 1)$, and $\alpha_{ij} = 1/i$. In both cases,
+# subtracting the mean over the positions to which $i$ attends gives the coefficients in parts 1 and 2.
 #
-# For 3, $\gamma(-m) = \langle A, K_m^\top\rangle$, so the difference is $\langle A, K_m - K_m^\top \rangle$. A skew matrix is
-# orthogonal to the symmetric part of $A$.
+# For part 3, note that $\gamma(-m) = \langle A, K_m^\top\rangle$. The difference is therefore
+# $\langle A, K_m - K_m^\top \rangle = 2\,\langle A, (K_m)_n\rangle$. Since a skew-symmetric matrix is orthogonal to the
+# symmetric part of $A$, we may replace $A$ by $A_n$.
 # ```
 # ````
 #
-# The check compares this formula with the gradient, which we compute by automatic differentiation over every text and every choice of
-# hidden positions.
+# The following check compares the formula with the gradient. We compute the gradient by automatic differentiation, with the
+# expectation taken over every text and every choice of hidden positions.
 
 
 # %%
 @claim(
     "S1.14",
     "(the update between positions)",
-    "what $W_{qk}$ gains between positions is $P^\\top C P$",
+    "the update of $W_{qk}$ between positions is $P^\\top C P$",
     Verdict.HOLDS,
     ours=True,
 )
@@ -217,53 +230,65 @@ def update_between_positions():
     small = layer()
     for window, n_hidden in WINDOWS.items():
         error = relative_error(between(small, n_hidden), step(small, n_hidden).w_qk[PLACE, PLACE])
-        yield exact(f"{window}: gradient against formula, relative", error, 0, 1e-6)
+        yield exact(f"{window}: relative difference between gradient and formula", error, 0, 1e-6)
 
 
 show(update_between_positions())
 
 # %% [markdown]
-# ## Masked training: symmetric up to the border
+# ## Masked training: symmetric up to the ends of the sequence
 #
-# ````{prf:theorem} masked training: symmetric up to the border
+# ````{prf:theorem} masked training: symmetric up to the ends of the sequence
 # :label: thm-position-masked
 #
-# Let $P_c$ be the rows of $P$ minus their mean $\bar p$, and $\Gamma_{ij} = \gamma(j - i)$ with diagonal 0. Then
+# Let $P_c$ be the matrix $P$ after subtraction of the mean row $\bar p$ from every row. Let $\Gamma_{ij} = \gamma(j - i)$
+# for $i \neq j$, and $\Gamma_{ii} = 0$. Then
 #
 # $$
 # P^\top C P = \tfrac{\lambda\kappa}{N}\bigl[P_c^\top \Gamma P_c + \bar p\,(P_c^\top \Gamma^\top 1)^\top\bigr] .
 # $$ (eq-position-border)
 #
-# Let the text be reversible ($K_m = K_m^\top$) and $A$ be anything, or the text be any and $A$ symmetric. Then:
+# Suppose that the text is reversible ($K_m = K_m^\top$ for all $m$) or that $A$ is symmetric. Then the following statements
+# hold.
 #
-# 1. $\Gamma$ is symmetric. For centred positions ($\bar p = 0$), the update is exactly symmetric, too.
-# 2. If the update $M$ is not 0, $1 - s \le \rho^2$ with $\rho = \tfrac{\lambda\kappa}{N}\|\bar p\|\,\|b\| / \|M\|_F$ and
-#    $b = P_c^\top \Gamma 1$. If $\sum_m |\gamma(m)|$ is finite, $b = -P_c^\top \tau$, where
-#    $\tau_i = \sum_{m:\, i + m \notin [1, N]} \gamma(m)$ is what the borders cut off.
-# 3. Let $N$ grow with $\gamma$ fixed and the positions orthonormal. If $|\gamma(m)| \le c\,\theta^{|m|}$ with $\theta < 1$, and
-#    some $\gamma(m) \neq 0$ with $m \neq 0$, then $1 - s = O(N^{-2})$.
+# 1. The matrix $\Gamma$ is symmetric. If the position embeddings are centred ($\bar p = 0$), the update is also exactly
+#    symmetric.
+# 2. If the update $M = P^\top C P$ is not 0, then $1 - s \le \rho^2$, where
+#    $\rho = \tfrac{\lambda\kappa}{N}\|\bar p\|\,\|b\| / \|M\|_F$ and $b = P_c^\top \Gamma 1$. If $\sum_m |\gamma(m)|$ is
+#    finite, then $b = -P_c^\top \tau$, where $\tau_i = \sum_{m:\, i + m \notin [1, N]} \gamma(m)$ is the part of the kernel
+#    that lies beyond the ends of the sequence.
+# 3. Let $N$ grow while $\gamma$ is fixed, and let the position embeddings be orthonormal. If
+#    $|\gamma(m)| \le c\,\theta^{|m|}$ with $\theta < 1$, and $\gamma(m) \neq 0$ for at least one $m \neq 0$, then
+#    $1 - s = O(N^{-2})$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# $C = \frac{\lambda\kappa}{N}\Gamma(I - 11^\top/N)$ and $(I - 11^\top/N)P = P_c$, so that $P^\top C P = \frac{\lambda\kappa}{N} P^\top\Gamma P_c$. With
-# $P = P_c + 1\bar p^\top$ this is {eq}`eq-position-border`. By part 3 of {prf:ref}`thm-position-block` $\gamma$ is even in either
-# case, which is 1.
+# By {prf:ref}`thm-position-block`, $C = \frac{\lambda\kappa}{N}\Gamma(I - 11^\top/N)$. Since $(I - 11^\top/N)P = P_c$, we
+# have $P^\top C P = \frac{\lambda\kappa}{N} P^\top\Gamma P_c$. Inserting $P = P_c + 1\bar p^\top$ gives
+# {eq}`eq-position-border`. If the text is reversible or $A$ is symmetric, then $\gamma$ is even by part 3 of
+# {prf:ref}`thm-position-block`. Hence $\Gamma$ is symmetric. For $\bar p = 0$ the second term of {eq}`eq-position-border`
+# vanishes, which proves part 1.
 #
-# For 2, the skew part is that of the second term, up to the factor $ab^\top$ with $a = \bar p$, and $2\|(ab^\top)_n\|^2 = \|a\|^2\|b\|^2 - (a^\top b)^2$. As
-# $1 - s = 2\|M_n\|^2/\|M\|^2$, the bound follows. If the sum $S = \sum_{m \neq 0}\gamma(m)$ converges absolutely,
-# $\Gamma 1 = S 1 - \tau$, and $P_c^\top 1 = 0$.
+# For part 2, the first term of {eq}`eq-position-border` is symmetric. The skew-symmetric part of $M$ is therefore that of
+# the second term, which is $\frac{\lambda\kappa}{N}\, a b^\top$ with $a = \bar p$. We have
+# $2\|(ab^\top)_n\|^2 = \|a\|^2\|b\|^2 - (a^\top b)^2 \le \|a\|^2\|b\|^2$. Since $1 - s = 2\|M_n\|^2/\|M\|^2$, the bound
+# follows. If the sum $S = \sum_{m \neq 0}\gamma(m)$ converges absolutely, then $\Gamma 1 = S 1 - \tau$. Because
+# $P_c^\top 1 = 0$, it follows that $b = -P_c^\top \tau$.
 #
-# For 3, $\|\bar p\| = N^{-1/2}$, and $\|\tau\|$ is bounded in $N$, since $|\tau_i| \le c(\theta^i + \theta^{N+1-i})/(1 - \theta)$. The
-# bracket's second term is therefore $O(N^{-1/2})$. Its first has the norm of $J\Gamma J$, $J = I - 11^\top/N$, which is at least
-# $\|\Gamma\|_F - 2\|\Gamma 1\|/\sqrt N$. The first of these grows like $\sqrt N$. The second is bounded, as
-# $\|\Gamma 1\| \le |S|\sqrt N + \|\tau\|$. So the bound in 2 is $O(N^{-1/2} / N^{1/2})^2$.
+# For part 3, $\|\bar p\| = N^{-1/2}$. Since $|\tau_i| \le c(\theta^i + \theta^{N+1-i})/(1 - \theta)$, the norm $\|\tau\|$ is
+# bounded as $N$ grows. The second term in the brackets of {eq}`eq-position-border` is therefore $O(N^{-1/2})$. The first
+# term has the same norm as $J\Gamma J$, where $J = I - 11^\top/N$. This norm is at least
+# $\|\Gamma\|_F - 2\|\Gamma 1\|/\sqrt N$. Here $\|\Gamma\|_F$ grows like $\sqrt N$, whereas $\|\Gamma 1\|/\sqrt N$ is bounded
+# because $\|\Gamma 1\| \le |S|\sqrt N + \|\tau\|$. Hence $\rho = O(N^{-1/2} / N^{1/2}) = O(N^{-1})$, and
+# $1 - s \le \rho^2 = O(N^{-2})$.
 # ```
 # ````
 #
-# One of the two conditions is necessary. If $A$ is skew-symmetric and the text is not reversible in what $A$ reads ($\gamma \neq 0$),
-# then $\gamma$ is odd, and the update between centred positions is skew-symmetric. If $A$ is skew-symmetric and the text is
-# reversible, then $\gamma = 0$ and there is no update between positions at all.
+# If neither condition is met, the update need not be symmetric. For example, if $A$ is skew-symmetric and the text is not
+# reversible in what $A$ reads ($\gamma \neq 0$), then $\gamma$ is odd, and the update between centred positions is
+# skew-symmetric. If $A$ is skew-symmetric and the text is reversible, then $\gamma = 0$, and there is no update between
+# positions at all.
 
 
 # %% tags=["remove-cell"]
@@ -293,7 +318,7 @@ def centred_score(read_out: Float[Tensor, "v v"], pairs: Float[Tensor, "n v v"])
 @claim(
     "S1.14",
     "(positions, masked)",
-    "one symmetric factor makes the masked update between positions symmetric",
+    "a reversible text or a symmetric read-out makes the masked update between positions symmetric",
     Verdict.HOLDS,
     ours=True,
 )
@@ -301,8 +326,10 @@ def one_symmetric_factor(n_tokens=16, seed=1):
     text, reversible, a = longer(n_tokens, seed)
     yield exact("reversible text, any read-out: $s$", centred_score(a, reversible), 1)
     yield exact("any text, symmetric read-out: $s$", centred_score(a + a.T, text), 1)
-    yield exact("any text, skew read-out: $s$", centred_score(a - a.T, text), -1)
-    yield exact("reversible text, skew read-out: largest coefficient", masked(a - a.T, reversible).abs().max())
+    yield exact("any text, skew-symmetric read-out: $s$", centred_score(a - a.T, text), -1)
+    yield exact(
+        "reversible text, skew-symmetric read-out: largest coefficient", masked(a - a.T, reversible).abs().max()
+    )
 
 
 show(one_symmetric_factor(n_tokens, seed))
@@ -322,7 +349,7 @@ def outside(gamma: Float[Tensor, " both"], n: int) -> Float[Tensor, " n"]:
 
 
 # %%
-@claim("S1.14", "(positions, border)", "what is not symmetric is the border term", Verdict.HOLDS, ours=True)
+@claim("S1.14", "(positions, border)", "only the border term of the update is not symmetric", Verdict.HOLDS, ours=True)
 def border(n_tokens=16, seed=1):
     text, _, a = longer(8 * n_tokens, seed)
     gamma = kernel(a + a.T, text)
@@ -330,12 +357,22 @@ def border(n_tokens=16, seed=1):
     c = masked(a + a.T, text[:n_tokens])
     update = p.T @ c @ p
     inside = update - border_term(c, p)
-    yield exact("$s$ without the border term, random positions", symmetry_score(inside), 1)
-    yield compare("$1 - s$ with it", 1 - symmetry_score(update), ">", 0, 1e-9)
+    yield exact("$s$ without the border term, for random position embeddings", symmetry_score(inside), 1)
+    yield compare("$1 - s$ with the border term", 1 - symmetry_score(update), ">", 0, 1e-9)
     cut = p.mean(0).norm() * ((p - p.mean(0)).T @ outside(gamma, n_tokens)).norm() / n_tokens
-    yield compare("the same against its bound", 1 - symmetry_score(update), "<", (cut / update.norm()) ** 2)
+    yield compare(
+        "$1 - s$ with the border term, compared with its bound",
+        1 - symmetry_score(update),
+        "<",
+        (cut / update.norm()) ** 2,
+    )
     short, long = (1 - symmetry_score(masked(a + a.T, text[: n * n_tokens])) for n in (4, 8))
-    yield exact("orthonormal positions, twice as many: $1 - s$ falls to", long / short, 0.25, 0.02)
+    yield exact(
+        "$1 - s$ for twice as many orthonormal position embeddings, relative to $1 - s$ before",
+        long / short,
+        0.25,
+        0.02,
+    )
 
 
 show(border(n_tokens, seed))
@@ -346,39 +383,49 @@ show(border(n_tokens, seed))
 # ````{prf:theorem} causal training: nothing above the diagonal
 # :label: thm-position-causal
 #
-# Whatever the text and the read-out, $c_{ij} = 0$ for $j > i$, in every sequence. Let the positions be orthonormal. Then the
-# update between different positions has $s = 0$, and the whole one $s = \sum_i c_{ii}^2/\sum_{ij} c_{ij}^2$.
+# For every text and every read-out, $c_{ij} = 0$ for all $j > i$, in each single sequence. If the position embeddings are
+# orthonormal, the update between different positions has the score $s = 0$, and the update between all positions has the
+# score $s = \sum_i c_{ii}^2/\sum_{ij} c_{ij}^2$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# A decoder's attention to later positions is 0 whatever $W_{qk}$ is. So $C$ is lower triangular, and
-# $c_{ij}c_{ji} = 0$ for $i \neq j$. For orthonormal rows $\mathrm{Tr}(P^\top C P P^\top C P) = \mathrm{Tr}(CC)$ and the norm is $C$'s.
+# A decoder's attention to later positions is 0, whatever $W_{qk}$ is. Hence $C$ is lower triangular, and $c_{ij}c_{ji} = 0$
+# for $i \neq j$. If the rows of $P$ are orthonormal, then $\mathrm{Tr}(P^\top C P P^\top C P) = \mathrm{Tr}(CC)$, and the
+# norm of $P^\top C P$ equals that of $C$. The score of the update is therefore $\mathrm{Tr}(CC)/\|C\|_F^2$, and only the
+# diagonal contributes to $\mathrm{Tr}(CC)$.
 # ```
 # ````
 #
-# This need not hold if the positions are not orthonormal. For example, if all position embeddings lie on one line, every update between
-# them is symmetric. So a decoder whose position embeddings come to lie near one line can have a symmetric position part, although
-# nothing above the diagonal contributes. In the decoders that we trained below, $s$ of $P W_{qk} P^\top$ rises to {glue:text}`decoder-between` at the end of
-# training, against {glue:text}`encoder-between` in the encoders, while $s$ of the whole $W_{qk}$ stays at
-# {glue:text}`decoder-whole`. We have not measured how close the position embeddings of
-# these decoders are to one line.
+# The statement about $s$ need not hold if the position embeddings are not orthonormal. For example, if all position
+# embeddings lie on one line through the origin, every update between them is symmetric. A decoder whose position embeddings
+# come to lie near such a line can therefore have a symmetric position part, although all coefficients above the diagonal
+# are 0.  In the decoders that we trained for this page, the symmetry score of $P W_{qk} P^\top$ rises to
+# {glue:text}`decoder-between` at the end of training, compared with {glue:text}`encoder-between` in the encoders, while the
+# symmetry score of the whole $W_{qk}$ stays at {glue:text}`decoder-whole`. We have not measured how close the position
+# embeddings of these decoders are to a line.
 
 
 # %%
-@claim("S1.12", "(positions, causal)", "the causal update between positions is one-sided", Verdict.HOLDS, ours=True)
+@claim(
+    "S1.12",
+    "(positions, causal)",
+    "the causal update between positions has no coefficient above the diagonal",
+    Verdict.HOLDS,
+    ours=True,
+)
 def one_sided_update():
     ordinary = layer(size=1.0)
     positions = torch.cat([torch.zeros(N, VOCAB + 1), torch.eye(N)], 1).double()
     attending = ordinary._replace(positions=positions, w_qk=ordinary.values.T)  # neither small nor at the start
     c = step(attending, WINDOWS["causal"]).w_qk[PLACE, PLACE]
     yield exact("largest coefficient above the diagonal", c.triu(1).abs().max(), 0, 0)
-    yield exact("between different positions: $s$", symmetry_score(c - c.diag().diag()), 0)
+    yield exact("$s$ of the update between different positions", symmetry_score(c - c.diag().diag()), 0)
     share = c.diag().square().sum() / c.square().sum()
-    yield exact(r"whole: $s$ minus $\sum c_{ii}^2/\sum c_{ij}^2$", symmetry_score(c) - share)
+    yield exact(r"$s$ of the whole update minus $\sum c_{ii}^2/\sum c_{ij}^2$", symmetry_score(c) - share)
     line = torch.outer(torch.arange(1.0, N + 1).double(), positions[0])
     c = step(attending._replace(positions=line), WINDOWS["causal"]).w_qk[PLACE, PLACE]
-    yield exact("positions on one line: $s$", symmetry_score(c), 1)
+    yield exact("$s$ of the update if all position embeddings lie on one line", symmetry_score(c), 1)
 
 
 show(one_sided_update())
@@ -397,60 +444,70 @@ glue("characters", characters.max(), ".2f")
 # %% [markdown]
 # ## Why the read-out becomes symmetric: two stages
 #
-# Real text is not reversible at short offsets. In a reversible text, the symmetry score of $K_m$ would be 1. In our sample of Wikipedia,
-# this score is {glue:text}`neighbours` for neighbouring words and at least {glue:text}`further` for words that are three or more places
-# apart. For characters, it is at most {glue:text}`characters` at each of the sixteen offsets that we counted. So reversibility of the text
-# does not explain why encoders that read characters become symmetric. For words, reversibility does not explain the offsets of one and
-# two, at which one token says most about another, although words that are further apart are nearly reversible. A symmetric read-out can
-# explain both cases.
+# Real text is not reversible at short offsets. In a reversible text, the symmetry score of $K_m$ would be 1.  In our sample
+# of Wikipedia, this score is {glue:text}`neighbours` for neighbouring words and at least {glue:text}`further` for words that
+# are at least three positions apart. For characters, the score is at most {glue:text}`characters` at each of the 16 offsets
+# that we counted. Reversibility of the text therefore does not explain why character-level encoders become symmetric. Words
+# that are further apart are nearly reversible, but words at offsets of one and two, where a token is most informative about
+# another token, are not. A symmetric read-out can explain the symmetry both for characters and for words.
 #
 # ````{prf:theorem} what uniform attention learns to read out
 # :label: thm-read-out
 #
 # Let $W_{qk} = 0$.
 #
-# *First step.* At $V = 0$ the expected negative gradient of $V$ is $U^\top T E$ with
+# *First step.* At $V = 0$, the expected negative gradient of $V$ is $U^\top T E$, where
 #
 # $$
 # T = \frac{\kappa}{N}\sum_{m=1}^{N-1} (N - m)(K_m + K_m^\top) \;\text{(masked)}, \qquad
 # T = \sum_{m=1}^{N-1} \Bigl(\sum_{i=m}^{N-1} \tfrac1i\Bigr) K_m^\top \;\text{(causal)} .
 # $$ (eq-read-out)
 #
-# The masked $T$ is symmetric for every stationary text. With tied weights, $U = E$, so are the step of $V$, taken as one
-# matrix, and the read-out $A = E V E^\top$ after it. The causal $T$ is symmetric only if that weighted sum of the $K_m$ is.
+# In masked training, $T$ is symmetric for every stationary text. If the weights are tied ($U = E$) and $V$ is trained as one
+# matrix, then the first step of $V$ is also symmetric, and so is the read-out $A = E V E^\top$ after this step. In causal
+# training, $T$ is symmetric only if the weighted sum of the $K_m^\top$ in {eq}`eq-read-out` is symmetric.
 #
-# *Best read-out.* Let the logits be $b + A w$, $A$ and $b$ free. Here $w = \frac1N \sum_j \delta_{t_j}$ over the positions that
-# are not hidden, and its variance is invertible on vectors of sum 0. The $A$ that minimises the masked loss to second order
-# in $Aw$ is symmetric for every stationary text, up to constants in its rows or columns, which $\gamma$ does not see.
+# *Best read-out.* Let the logits be $b + A w$ with free parameters $A$ and $b$. Here $w = \frac1N \sum_j \delta_{t_j}$,
+# where the sum runs over the positions that are not hidden. Let the covariance matrix of $w$ be invertible on the vectors
+# whose entries sum to 0.  Consider the matrix $A$ that minimises the masked loss to second order in $Aw$. For every
+# stationary text, this $A$ is symmetric up to constants that may be added to its rows or columns and that do not change
+# $\gamma$.
 #
-# *From zero.* Let gradient flow of the expected masked loss start at $V = 0$, $W_{qk} = 0$, both moved as whole matrices, and
-# $U = E$ at the start. Then the position part of $W_{qk}(t)$ is $\frac{t^2}{2} P^\top C P + O(t^3)$, $C$ that of
-# {prf:ref}`thm-position-block` with $A = E E^\top T E E^\top$. This is to leading order in the embeddings, as everywhere in this
-# setting, because the logits at $V = 0$ are $b + U x_i$ and not $b$. It is symmetric up to the border term, for every stationary
-# text.
+# *From zero.* Let gradient flow of the expected masked loss start at $V = 0$ and $W_{qk} = 0$, let $V$ and $W_{qk}$ be
+# trained as whole matrices, and let $U = E$ at the start. Then the position part of $W_{qk}(t)$ is
+# $\frac{t^2}{2} P^\top C P + O(t^3)$, where $C$ is the matrix of {prf:ref}`thm-position-block` for
+# $A = E E^\top T E E^\top$. As everywhere in this setting, this result holds to leading order in the embeddings, because the
+# logits at $V = 0$ are $b + U x_i$ and not $b$. For every stationary text, $P^\top C P$ is symmetric up to the border term.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# The gradient of $V$ is $\sum_i \mathbb{E}\, g_i \bar x_i^\top$. Constants in $\bar x_i$ fall out as before, which leaves
-# $\frac{\kappa}{N}\sum_i\sum_{j \neq i} K_{j-i}$ in the masked case and $\sum_{i<N} \frac1i \sum_{j \le i} K_{j-i-1}$ in the causal one.
-# Collect equal offsets.
+# The expected negative gradient of $V$ is $\sum_i \mathbb{E}\, g_i \bar x_i^\top$. As in the proof of
+# {prf:ref}`thm-position-block`, constants in $\bar x_i$ contribute nothing. What remains is $U^\top T E$, where
+# $T = \frac{\kappa}{N}\sum_i\sum_{j \neq i} K_{j-i}$ in masked training and
+# $T = \sum_{i<N} \frac1i \sum_{j \le i} K_{j-i-1}$ in causal training. Collecting the terms with equal offsets gives
+# {eq}`eq-read-out`.
 #
-# For the best read-out, the loss to second order is $-\langle A, T\rangle + \frac12 \mathrm{Tr}(A^\top H A S)$ plus a constant, once
-# $b$ is at its best. $H = K_0$ is the Hessian of the cross-entropy at the frequencies, $S$ the variance of $w$ summed over
-# the hidden positions. Their number is fixed, so the mass of $w$ is constant. The variance is the sum of $K_{l-j}$ over
-# all shown $j$ and $l$. The terms with $j = l$ give a multiple of $H$. For $j \neq l$ every ordered pair is shown equally often, which gives a
-# multiple of $T$. So $S = \alpha H + \beta T$. On vectors of sum 0, where $H$ is invertible, put
-# $Z = H^{-1/2} T H^{-1/2}$. Then $A = H^{-1} T S^{-1} = H^{-1/2} Z(\alpha + \beta Z)^{-1} H^{-1/2}$, which is symmetric.
+# For the best read-out, choose the optimal $b$. Up to a constant, the loss to second order is then
+# $-\langle A, T\rangle + \frac12 \mathrm{Tr}(A^\top H A S)$. Here $H = K_0$ is the Hessian of the cross-entropy at
+# $b = \log\pi$, and $S$ is the covariance matrix of $w$, summed over the hidden positions. Since the number of hidden
+# positions is fixed, the sum of the entries of $w$ is constant. Up to a factor, the covariance matrix of $w$ is the sum of
+# $K_{l-j}$ over all visible positions $j$ and $l$. The terms with $j = l$ contribute a multiple of $H$. Every ordered pair
+# $j \neq l$ is visible equally often, so that the terms with $j \neq l$ contribute a multiple of $T$. Hence
+# $S = \alpha H + \beta T$ for two numbers $\alpha$ and $\beta$. On the vectors whose entries sum to 0, $H$ is invertible,
+# and we define $Z = H^{-1/2} T H^{-1/2}$. The minimum is at
+# $A = H^{-1} T S^{-1} = H^{-1/2} Z(\alpha + \beta Z)^{-1} H^{-1/2}$, which is symmetric.
 #
-# From zero: at $V = 0$ the gradient of $W_{qk}$ is 0, whatever the other weights are. So $\dot W_{qk}(0) = 0$, and of
-# $\ddot W_{qk}(0)$ only the derivative along $\dot V(0) = E^\top T E$ is left: the gradient at $W_{qk} = 0$ with that matrix
-# for $V$. What else is trained moves by $O(t)$ and enters at $t^3$.
+# For the flow from zero, the gradient of $W_{qk}$ at $V = 0$ is 0, whatever the other weights are. Hence
+# $\dot W_{qk}(0) = 0$. For the same reason, only the derivative of the negative gradient along $\dot V(0) = E^\top T E$
+# contributes to $\ddot W_{qk}(0)$. This derivative is the negative gradient at $W_{qk} = 0$ with $V = E^\top T E$. All other
+# trained weights change by $O(t)$, which affects $W_{qk}$ only at order $t^3$.
 # ```
 # ````
 #
-# In the first part of the next check, all weights of the layer follow the gradient from zero. In the second part, the layer has values
-# that were learned in one causal step and then attends to both sides. Its update is not symmetric.
+# In the first part of the next check, all weights of the layer follow the gradient flow, with $V$ and $W_{qk}$ starting from
+# zero. In the second part, the layer starts from a matrix $V$ that was learned in one causal step, and then attends to both
+# sides. The update of this second layer is not symmetric.
 
 
 # %% tags=["remove-cell"]
@@ -475,7 +532,7 @@ def from_zero(values: Float[Tensor, "d d"] | None = None) -> Layer:
 @claim(
     "S1.14",
     "(positions, from zero)",
-    "from zero, masked training makes the centred position part symmetric",
+    "if $V$ and $W_{qk}$ start from zero, masked training makes the centred position part symmetric",
     Verdict.HOLDS,
     ours=True,
 )
@@ -484,12 +541,12 @@ def from_zero_both_grow(time=1.0):
         start = from_zero()
         expected = between(start._replace(values=step(start, n_hidden).values), n_hidden)
         reached = flow(start, n_hidden, time).w_qk[PLACE, PLACE] / (time**2 / 2)
-        words = f"{window}: flow against $P^\\top C P$, relative"
+        words = f"{window}: flow compared with $P^\\top C P$, relative difference"
         yield exact(words, relative_error(expected, reached), 0, 1e-3)
-        yield exact(f"{window}: $s$ of what the flow gives", symmetry_score(reached), 1, 1e-6)
+        yield exact(f"{window}: $s$ of the position part after the flow", symmetry_score(reached), 1, 1e-6)
         left = step(from_zero(), WINDOWS["causal"]).values
         update = step(from_zero(left), n_hidden).w_qk[PLACE, PLACE]
-        words = f"{window}: $s$ after values taught causally"
+        words = f"{window}: $s$ of the update with a $V$ from one causal step"
         yield compare(words, symmetry_score(update), "<", 1, 0.01)
 
 
@@ -514,7 +571,7 @@ def causal_read_out(covariances: Float[Tensor, "n v v"]) -> Float[Tensor, "v v"]
 @claim(
     "S1.14",
     "(positions, first read-out)",
-    "the first masked step teaches a symmetric read-out, for every text",
+    "after the first masked step, the read-out is symmetric for every text",
     Verdict.HOLDS,
     ours=True,
 )
@@ -524,7 +581,7 @@ def first_read_out():
     for window, n in WINDOWS.items():
         taught = masked_read_out(k, hidden_pair_rate(N, n)) if n else causal_read_out(k)
         error = relative_error(untaught.output.T @ taught @ untaught.tokens[:VOCAB], step(untaught, n).values)
-        yield exact(f"{window}: step of $V$ against formula, relative", error, 0, 1e-6)
+        yield exact(f"{window}: step of $V$ compared with the formula, relative difference", error, 0, 1e-6)
         yield compare(f"{window}: $s$ of $T$", symmetry_score(taught), *(("=", 1, 1e-10) if n else ("<", 1, 0.01)))
 
 
@@ -546,8 +603,8 @@ def second_order_loss(read_out: Float[Tensor, "v v"], n_hidden: int) -> Tensor:
 
 
 # %% [markdown]
-# The assumption that training starts from $V = 0$ matters. Values that start at random add a part of order $t$, which need not be
-# symmetric and which comes first.
+# The assumption that training starts from $V = 0$ matters. If $V$ is initialised at random, the update has an additional
+# part of order $t$, which need not be symmetric and which dominates at first.
 
 
 # %%
@@ -560,7 +617,7 @@ def shown_variance(covariances: Float[Tensor, "n v v"], n_masked: int) -> Float[
 @claim(
     "S1.14",
     "(positions, best read-out)",
-    "the best masked read-out is symmetric for every text",
+    "the read-out that minimises the masked loss is symmetric for every text",
     Verdict.HOLDS,
     ours=True,
 )
@@ -573,8 +630,10 @@ def best_read_out():
         best = inverse @ taught @ other
         slope = torch.func.grad(second_order_loss)
         left = slope(best, n_hidden).norm() / slope(0 * best, n_hidden).norm()
-        yield exact(f"{n_hidden} of {N} hidden: slope left of the loss, relative", left, 0)
-        yield exact(f"{n_hidden} of {N} hidden: $s$", symmetry_score(best), 1)
+        yield exact(
+            f"{n_hidden} of {N} hidden: slope of the loss at the best read-out, relative to the slope at 0", left, 0
+        )
+        yield exact(f"{n_hidden} of {N} hidden: $s$ of the best read-out", symmetry_score(best), 1)
 
 
 show(best_read_out())
@@ -582,9 +641,10 @@ show(best_read_out())
 # %% [markdown]
 # ## In training, the read-out comes first
 #
-# Small encoders that read characters learn an even read-out before their $W_{qk}$ becomes symmetric, as the two stages of the theorem
-# suggest. We measured what ten models read out of an attended token at every checkpoint of their training. The *evenness* of a read-out
-# is 1 if what is read out of a token does not depend on the side on which the token stands, and $-1$ if its sign depends on the side.
+# Small character-level encoders learn an even read-out before their $W_{qk}$ becomes symmetric, as the two stages of the
+# theorem suggest. We trained ten models, five encoders and five decoders, and measured their read-outs at every checkpoint.
+# The *evenness* of a read-out is 1 if the contribution of an attended token does not depend on the side on which the token
+# stands, and $-1$ if this contribution changes its sign with the side.
 
 
 # %% tags=["remove-cell"]
@@ -601,10 +661,13 @@ def read_outs_and_symmetry(of: pd.DataFrame) -> CaptionedFigure:
     sns.move_legend(panel, "center left", bbox_to_anchor=(1, 0.5))
     middle = of.groupby(["arm", "step"])[list(names)].mean().round(2)
     early, late = middle.loc["encoder", 200], middle.loc["encoder"].iloc[-1]
-    words = f"{early['evenness']} and {early['symmetry']} at step 200, and {late['evenness']} and {late['symmetry']} at the end"
+    words = (
+        f"In encoders, the mean evenness is {early['evenness']} at step 200 and {late['evenness']} at the end of training,"
+        f" whereas the mean symmetry rises from {early['symmetry']} to {late['symmetry']}"
+    )
     caption = f"""Evenness of the read-out and symmetry $s$ of $W_{{qk}}$ during training (medians over layers). Lines are means
-        over seeds, and bands extend from the lowest to the highest seed. The means of encoders are {words}."""
-    alt = f"Line plot over steps. In encoders the evenness of the read-out is high before the symmetry rises: {words}."
+        over seeds, and bands extend from the lowest to the highest seed. {words}."""
+    alt = f"Line plot over training steps. {words}."
     return CaptionedFigure(figure, "fig-read-outs", caption, alt)
 
 
@@ -616,18 +679,20 @@ read_outs_and_symmetry(read_outs())
 @claim(
     "Section 4.1",
     "(positions, read-out first)",
-    "encoders read out evenly before their $W_{qk}$ is symmetric",
+    "encoders learn an even read-out before their $W_{qk}$ becomes symmetric",
     Verdict.HOLDS,
-    remark="The plan was written before these runs. All runs have the same setting. Decoders learn a partly even read-out, too.",
+    remark="We wrote the plan before these runs. All runs have the same settings. Decoders also learn a partly even read-out.",
     ours=True,
 )
 def read_out_comes_first():
     runs = read_outs()
     before = over_seeds([evenness_before(run) for _, run in runs.loc["encoder"].groupby("seed")])
-    yield compare("evenness before $s$ passes 0.1, lower end over seeds", before.low, ">", 0.8)
+    yield compare(
+        "evenness in encoders before $s$ passes 0.1, lower end of the interval over seeds", before.low, ">", 0.8
+    )
     last = runs["evenness"].groupby(["arm", "seed"]).last()
     more = over_seeds(last["encoder"] - last["decoder"])
-    yield compare("evenness at the end, encoder minus decoder, lower end", more.low, ">", 0)
+    yield compare("evenness at the end, encoder minus decoder, lower end of the interval over seeds", more.low, ">", 0)
 
 
 show(read_out_comes_first(), unfolded=True)
@@ -635,49 +700,56 @@ show(read_out_comes_first(), unfolded=True)
 # %% [markdown]
 # ## A read-out from one side
 #
-# If the even read-out is the reason for symmetry, a model with a read-out that was learned from one side should keep a less symmetric
-# $W_{qk}$. We planned an experiment to test this. In stage 1, attention was uniform, and all weights except queries and keys were
-# trained, either from both sides or from the left side alone. In stage 2, only queries and keys were trained, and attention saw both
-# sides. By our plan, the explanation by two stages is refuted if the difference in $s$ between positions (left minus both sides) has an
-# interval that includes 0 or lies above 0. The interval lies above 0: {glue:text}`one-sided-difference`.
+# If $W_{qk}$ becomes symmetric because the read-out is even, a model that learned its read-out from one side only should
+# have a less symmetric $W_{qk}$. We planned an experiment to test this prediction. In stage 1, attention was uniform, and we
+# trained all weights except those of queries and keys, either with attention to both sides or with attention to the left
+# only. In stage 2, we trained only the queries and keys, with attention to both sides. We then compared the symmetry scores
+# of the position part (left minus both sides). According to our plan, the explanation by two stages is refuted if the
+# confidence interval of this difference includes 0 or lies above 0.  The interval lies above 0:
+# {glue:text}`one-sided-difference`.
 #
-# We call the outcome undecided all the same, for three reasons that our plan did not foresee.
+# We nevertheless call the outcome undecided, for three reasons that our plan did not anticipate.
 #
-# - **The models learned too little.** At the end of stage 2, the training loss is still {glue:text}`one-sided-loss-both` nats after a
-#   stage 1 from both sides, and {glue:text}`one-sided-loss-left` nats after a stage 1 from the left. Both losses lie above the plateau of
-#   {glue:text}`plateau` nats. On other pages, we say that an encoder above this plateau has learned little more than how frequent
-#   characters are. The symmetry scores of the whole $W_{qk}$ are {glue:text}`one-sided-whole-both` and
-#   {glue:text}`one-sided-whole-left`, whereas trained encoders score {glue:text}`trained-whole`. The norms of the position part are
-#   {glue:text}`one-sided-norm-both` and {glue:text}`one-sided-norm-left`, whereas that of trained encoders is
-#   {glue:text}`trained-norm`.
-# - **The one-sided read-out was not very uneven.** Its evenness after stage 1 is {glue:text}`one-sided-evenness`, where 0 would mean
-#   one-sided and $-1$ odd. By the theorem, such a read-out still gives an update with an $s$ of about this size.
-# - **The expected gradient does not govern the measure here.** By the theorem, the read-out from both sides should give an $s$ near 1
-#   between positions. The measured $s$ is {glue:text}`one-sided-s-both`.
+# - **The models learned too little.** At the end of stage 2, the mean training loss is still
+#   {glue:text}`one-sided-loss-both` nats if the model attended to both sides in stage 1, and
+#   {glue:text}`one-sided-loss-left` nats if it attended to the left only. Both losses lie above the plateau of
+#   {glue:text}`plateau` nats. An encoder above this plateau has learned little more than the frequencies of the characters.
+#   The symmetry scores of the whole $W_{qk}$ are {glue:text}`one-sided-whole-both` (both sides) and
+#   {glue:text}`one-sided-whole-left` (left only), whereas the trained encoders of the previous section score
+#   {glue:text}`trained-whole`. The norms of the position part are {glue:text}`one-sided-norm-both` and
+#   {glue:text}`one-sided-norm-left`, compared with {glue:text}`trained-norm` in the trained encoders.
+# - **The one-sided read-out was not very uneven.** After stage 1, the evenness of the read-out that was learned from the
+#   left is {glue:text}`one-sided-evenness`. An entirely one-sided read-out would have an evenness of 0, and an odd read-out
+#   would have an evenness of $-1$. According to the theorem, even a read-out with an evenness of
+#   {glue:text}`one-sided-evenness` gives an update with an $s$ of about this size.
+# - **The expected gradient does not determine the score that we measured.** According to the theorem, the read-out learned
+#   from both sides should give a position part with an $s$ near 1.  The measured $s$ is {glue:text}`one-sided-s-both`.
 #
-# The experiment does show that a perfectly even read-out is not *needed* for the first, small symmetric part. An even read-out may still
-# be what acts in ordinary training, where it comes first.
+# The experiment does show that a perfectly even read-out is not *necessary* for the first, small symmetric part of $W_{qk}$.
+# In ordinary training, where the even read-out comes first, it may still be the cause of the symmetry.
 
 
 # %%
 @claim(
     "Section 4.1",
     "(positions, one-sided read-out)",
-    "whether a read-out learned from one side keeps $W_{qk}$ from symmetry",
+    "a read-out learned from one side makes $W_{qk}$ less symmetric",
     Verdict.UNDECIDED,
-    remark="""By the words of its plan, the two stages are refuted. But the models did not leave the plateau of their loss, and
-    on the other pages of this book, models that have learned so little decide nothing. The experiment has five seeds of one
-    setting.""",
+    remark="""Under the criteria of our plan, the explanation by two stages is refuted. However, the models did not leave the
+    plateau of their loss, and in this book we draw no conclusions from models that have learned so little. We ran one
+    setting with five seeds.""",
     ours=True,
 )
 def one_sided_read_out():
     evenness = left_less_both(stage=1, measure="evenness")
-    yield compare("evenness after stage 1, left minus both, upper end over seeds", evenness.high, "<", 0)
+    yield compare(
+        "evenness after stage 1, left minus both sides, upper end of the interval over seeds", evenness.high, "<", 0
+    )
     symmetry = left_less_both(stage=2, measure="position_symmetry")
-    words = "$s$ between positions after stage 2, left minus both, lower end"
+    words = "$s$ of the position part after stage 2, left minus both sides, lower end of the interval over seeds"
     yield replace(compare(words, symmetry.low, ">", 0), decides=False)
     for window, losses in at_the_end(stage=2, measure="loss").items():
-        words = f"stage 1 from {SIDES[window]}: mean loss at the end of stage 2, against the plateau (nats)"
+        words = f"stage 1 from {SIDES[window]}: mean loss at the end of stage 2, compared with the plateau (nats)"
         yield compare(words, losses.mean(), ">", PLATEAU_OF_CHARACTERS)
 
 
@@ -707,13 +779,15 @@ glue("decoder-even", trained.loc["decoder", "evenness"], ".2f")
 # %% [markdown]
 # ## What it means for you
 #
-# - Read symmetry between positions as two predictions that agree on average over texts: position $i$ gains as much from $j$ as
-#   $j$ gains from $i$. The paper's Theorem S1.14 ({prf:ref}`thm-s1-14`) assumes such an agreement. For positions, we prove the agreement
-#   from a symmetric read-out or from a reversible text, up to the term from the ends.
-# - The evenness of the read-out measures this agreement in models during training. At the end of training, it is
-#   {glue:text}`encoder-even` in the encoders above and {glue:text}`decoder-even` in the decoders. For pairs of *tokens*, the plan
-#   [`why_agreement`](why_plans.py#is-the-papers-assumption-met-during-training) asks the corresponding question.
-# - Before you compare the score of an encoder with that of a decoder, ask how each of them encodes positions.
-# - A training step on $W_q$ and $W_k$ does not change $W_{qk}$ by its gradient but by another matrix ({prf:ref}`rem-s1-6`). From a small
-#   start, this matrix points along the first direction of the gradient ({prf:ref}`prop-2-4-first-direction`). The theorems on this page
-#   are about the gradient.
+# - If the matrix between positions is symmetric, position $j$ helps to predict position $i$ as much as $i$ helps to predict
+#   $j$, on average over texts. The paper's Theorem S1.14 ({prf:ref}`thm-s1-14`) assumes such an agreement. For positions, we
+#   prove this agreement if the read-out is symmetric or the text is reversible, apart from a term that comes from the ends
+#   of the sequence.
+# - The evenness of the read-out measures this agreement during training. At the end of training, the mean evenness is
+#   {glue:text}`encoder-even` in our encoders and {glue:text}`decoder-even` in our decoders. In the experiment
+#   [`why_agreement`](why_plans.py#is-the-papers-assumption-met-during-training), we examine the corresponding agreement for
+#   pairs of *tokens*.
+# - Before you compare the score of an encoder with that of a decoder, check how each of the two models encodes positions.
+# - The theorems on this page are about the gradient of $W_{qk}$. However, a training step on $W_q$ and $W_k$ changes
+#   $W_{qk}$ by a different matrix ({prf:ref}`rem-s1-6`). If the weights are small at initialisation, this matrix points
+#   along the first direction of the gradient ({prf:ref}`prop-2-4-first-direction`).

@@ -40,7 +40,7 @@ PLANTED = [
     ("one_symmetric_factor", "kernel", both_ahead, "any text, skew"),
     ("one_symmetric_factor", "centred_score", lambda a, k: symmetry_score(page.masked(a, k))),
     ("border", "border_term", lambda c, p: torch.zeros(5, 5).double(), "$s$ without"),
-    ("border", "outside", lambda right, gamma, n: right(gamma / 2, n), "the same against"),
+    ("border", "outside", lambda right, gamma, n: right(gamma / 2, n), "$1 - s$ with the border term, compared"),
     ("one_sided_update", "seen", lambda n_hidden: torch.ones(4, 4, dtype=torch.bool)),
     (GROW, "flow", euler, "masked, 1 of 4 hidden: flow", "masked, 2"),
     (GROW, "between", lambda of, n: torch.eye(4).double()),
