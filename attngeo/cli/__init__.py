@@ -12,13 +12,13 @@ from attngeo.cli.terminal import quiet_option
 from attngeo.errors import AttngeoError
 
 COMMANDS = {
-    "score": "both scores of a checkpoint's attention layers",
-    "diff": "what changed in W_qk from one checkpoint to others",
-    "survey": "score many models and record the scores with their provenance",
-    "train": "train an encoder or a decoder and record its scores",
-    "experiment": "make the runs of an experiment that are not recorded",
-    "run": "re-run one chapter of the book with other parameters",
-    "cache": "show or clear the queries and keys kept from the Hub",
+    "score": "Score the attention layers of a model.",
+    "diff": "Compare W_qk between checkpoints.",
+    "survey": "Score many models and record the scores with the origin of the weights.",
+    "train": "Train an encoder or a decoder and record its scores.",
+    "experiment": "Make the runs of an experiment that are not recorded yet.",
+    "run": "Run a chapter of the book with different parameters.",
+    "cache": "Show or delete the stored queries and keys from the Hub.",
 }
 
 
@@ -53,7 +53,7 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "sh
 @click.group(cls=_Commands, context_settings=SETTINGS)
 @click.version_option(__version__, prog_name="attngeo")
 def cli() -> None:
-    """Symmetry and directionality of the query-key matrices of Transformers."""
+    """Measure the symmetry and directionality of query-key matrices in Transformers."""
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -7,11 +7,11 @@ import click
 
 
 @click.command
-@click.option("--clear", is_flag=True, help="Remove them all; they are fetched again when they are wanted.")
+@click.option("--clear", is_flag=True, help="Delete all stored weights. They are downloaded again when needed.")
 def command(clear: bool) -> None:
-    """How many bytes of queries and keys are kept from the Hub, by repository and commit, and where.
+    """Show where the query and key weights from the Hub are stored, and the size of each repository and commit.
 
-    What was read once is read from there: without a connection, too. HF_HOME or HF_ASSETS_CACHE moves the folder.
+    Stored weights are used again, even without a connection. To move the folder, set HF_HOME or HF_ASSETS_CACHE.
     """
     from attngeo.checkpoints.hub import cache_folder
 

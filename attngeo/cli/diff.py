@@ -16,11 +16,11 @@ from attngeo.inputs import local_path
 @options.scoring
 @options.reading
 def command(checkpoints, per_head, gamma, convention, asked, output, model_type) -> None:
-    """Both scores of A, B, ... layer by layer, their change from A, and the cosine and the relative change of W_qk.
+    """Compare checkpoints layer by layer: their scores, the changes from A, and the cosine and relative change of W_qk.
 
-    Each of them is a folder, a weight file, or a Hub id, also with @REVISION. A folder of LoRA weights stands for A
-    with that adapter; the folder of a run for its checkpoints, step by step. W_qk is compared by its factors,
-    ||B - A|| / ||A|| and <A, B> / ||A|| ||B||, with Frobenius norms.
+    Each checkpoint is a folder, a weight file, or a Hub id, optionally followed by @REVISION. A folder with LoRA
+    weights stands for A with this adapter, and the folder of a training run stands for all checkpoints of the run. The
+    cosine of W_qk is <A, B> / (||A|| ||B||) and the relative change is ||B - A|| / ||A||, with Frobenius norms.
     """
     form = format_of(asked, output)
     from attngeo.checkpoints.differences import Compared, cells, difference_rows, require_alike, summary

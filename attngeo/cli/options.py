@@ -37,21 +37,24 @@ gamma = click.option(
     "--gamma",
     default=GAMMA,
     callback=_threshold,
-    help="Threshold of the directionality score, in standard deviations.",
+    help="Set the threshold of the directionality score, in standard deviations.",
 )
 scoring = several(
-    click.option("--per-head", is_flag=True, help="Also one row per head."),
+    click.option("--per-head", is_flag=True, help="Add one row per head."),
     gamma,
     click.option(
         "--convention",
         type=click.Choice([c.value for c in Convention]),
         default=Convention.DEFINITION.value,
-        help="Formulas: of the definitions, of Def. 3.1 as printed, of the released code, or behind Table S3.",
+        help="Use the formulas of the definitions, of Def. 3.1 as printed, of the authors' code, or of Table S3.",
     ),
     click.option(
-        "--format", "asked", type=click.Choice(list(SUFFIXES)), help="Default: by the suffix of FILE, else table."
+        "--format",
+        "asked",
+        type=click.Choice(list(SUFFIXES)),
+        help="Set the output format. By default, it follows from the suffix of the output file.",
     ),
-    click.option("-o", "--output", type=FILE, help="Write there and not to stdout."),
+    click.option("-o", "--output", type=FILE, help="Write the result to this file instead of stdout."),
 )
 
 
@@ -69,18 +72,21 @@ reading = several(
         multiple=True,
         expose_value=False,
         callback=_register,
-        help="Architectures of your own, as in entries.yml; may be given again.",
+        help="Register the model types in this YAML file (repeatable).",
     ),
     click.option(
         "--as",
         "model_type",
         metavar="TYPE",
-        help="Read the model as this known type, if only the name of its type differs.",
+        help="Read the checkpoint as this supported model type, if its own type differs from it only in name.",
     ),
 )
 working = several(
-    click.option("--workers", type=click.IntRange(1), help="Processes on this machine, one core each."),
+    click.option("--workers", type=click.IntRange(1), help="Use this many processes with one core each."),
     click.option(
-        "--scheduler", default="", show_default=False, help="Address of a dask scheduler, whose workers do the work."
+        "--scheduler",
+        default="",
+        show_default=False,
+        help="Distribute the work over the workers of this dask scheduler.",
     ),
 )

@@ -16,22 +16,33 @@ from attngeo.files.checkout import chapters, current_profile, root
 @click.command
 @click.argument("chapter", required=False)
 @click.option(
-    "-p", "--parameter", "given", type=(str, str), multiple=True, metavar="NAME VALUE", help="Set a parameter."
+    "-p",
+    "--parameter",
+    "given",
+    type=(str, str),
+    multiple=True,
+    metavar="NAME VALUE",
+    help="Set a parameter (repeatable).",
 )
-@click.option("--profile", metavar="NAME", help="smoke, cpu or gpu. Default: ATTNGEO_PROFILE, else cpu.")
-@click.option("-o", "--output", type=FILE, help="A page (.html) or a notebook (.ipynb). Default: CHAPTER.ipynb here.")
-@click.option("--open", "opened", is_flag=True, help="Open the result with the program that the system has for it.")
+@click.option(
+    "--profile", metavar="NAME", help="Use this profile: smoke, cpu or gpu. The default is ATTNGEO_PROFILE or cpu."
+)
+@click.option(
+    "-o", "--output", type=FILE, help="Write this page (.html) or notebook (.ipynb). The default is CHAPTER.ipynb."
+)
+@click.option("--open", "opened", is_flag=True, help="Open the result in the default program of the system.")
 @click.option("--list", "listing", is_flag=True, help="List the chapters and their parameters.")
 def command(chapter, given, profile, output, opened, listing) -> None:
-    """Execute a chapter and write it; its numbers, captions and figures follow from the parameters.
+    """Run a chapter with your parameters and write the result as a page or a notebook.
 
-    A page is one file that needs no network and no other file: figures, formulas and interactive figures are inside. A
-    notebook can be changed and executed again; its text is plain Markdown with the numbers of the run. An existing
-    notebook is replaced only if -o names it.
+    All numbers, captions and figures follow the parameters. A page is a single file that contains all figures and
+    formulas and opens offline. A notebook can be edited and run again, and its text is plain Markdown that includes the
+    numbers of this run. An existing notebook is overwritten only if you name it with -o.
 
-    The value of a parameter that is a list has commas, as in -p models gpt2,bert.
+    If a parameter is a list, separate its values by commas, for example -p models gpt2,bert.
 
-    Without a chapter, the chapters and their parameters are listed. The command needs a checkout and the extra book.
+    Without CHAPTER, the command lists all chapters and their parameters. The command needs a checkout of the repository
+    and the extra book.
     """
     sys.path[:0] = [str(root() / "book"), str(root() / "notebooks")]
     with needs("book", "attngeo run"):

@@ -14,37 +14,44 @@ from attngeo.errors import CheckpointError, ParameterError, needs
 @click.command
 @click.argument("checkpoints", type=options.CHECKPOINT, metavar="PATH_OR_ID...", nargs=-1, required=True)
 @options.scoring
-@click.option("--plot", type=options.FILE, help="Also draw the scores, or W_qk of --layer: .svg, .png or .pdf.")
-@click.option("--layer", type=click.IntRange(0), metavar="N", help="This layer alone, of every part.")
-@click.option("--head", type=click.IntRange(0), metavar="N", help="This head of --layer alone.")
-@click.option("--positions", is_flag=True, help="Split each s by the space of the positions: in it, outside, mixed.")
+@click.option("--plot", type=options.FILE, help="Plot the scores (or W_qk of --layer) as .svg, .png or .pdf.")
+@click.option("--layer", type=click.IntRange(0), metavar="N", help="Score only this layer, in every part of the model.")
+@click.option("--head", type=click.IntRange(0), metavar="N", help="Score only this head of the layer given by --layer.")
+@click.option("--positions", is_flag=True, help="Split each symmetry score by the space of the position embeddings.")
 # the others are those of open_checkpoint
-@click.option("--revision", metavar="R", help="Branch, tag or commit of a Hub repository.")
-@click.option("--subfolder", metavar="S", default="", show_default=False, help="Folder in PATH_OR_ID with the model.")
-@click.option("--adapter", type=options.CHECKPOINT, metavar="DIR", help="A LoRA adapter of peft to merge in.")
+@click.option("--revision", metavar="R", help="Read this branch, tag or commit of the Hub repository.")
+@click.option("--subfolder", metavar="S", default="", show_default=False, help="Read this subfolder of PATH_OR_ID.")
+@click.option("--adapter", type=options.CHECKPOINT, metavar="DIR", help="Merge this LoRA adapter into the weights.")
 @options.reading
-@click.option("--heads", type=click.IntRange(1), metavar="N", help="Number of heads, where there is no config.json.")
 @click.option(
-    "--matrix", type=click.Choice(["qk", "ov"]), default="qk", help="Score W_qk, or the value-output map W_o W_v^T."
+    "--heads", type=click.IntRange(1), metavar="N", help="Set the number of heads if there is no config.json."
 )
 @click.option(
-    "--fold-norm", is_flag=True, help="Multiply by the gains of the layer normalisation before the attention."
+    "--matrix",
+    type=click.Choice(["qk", "ov"]),
+    default="qk",
+    help="Score W_qk (qk) or the value-output map W_o W_v^T (ov).",
+)
+@click.option(
+    "--fold-norm",
+    is_flag=True,
+    help="Multiply the weights by the gains of the layer normalisation that precedes attention.",
 )
 @click.option(
     "--distance",
     type=int,
     metavar="M",
-    help="Score W_q R_m W_k^T of rotary positions; M is the position of the key minus that of the query.",
+    help="Score W_q R_m W_k^T (rotary models), where m is the key position minus the query position.",
 )
-@click.option("--fold-qk-norm", is_flag=True, help="Multiply by the gains of norms of queries and keys.")
+@click.option("--fold-qk-norm", is_flag=True, help="Multiply the weights by the gains of the query and key norms.")
 def command(checkpoints, per_head, gamma, convention, asked, output, plot, layer, head, positions, **opening) -> None:
-    """Score the symmetry and directionality of every attention layer of a model, and compare with random weights.
+    """Score the symmetry and directionality of every attention layer of a model, and compare them with random weights.
 
-    Of several models, the table has a row each, with medians over layers.
+    For several models, the table has one row per model and part, with medians over layers.
 
-    PATH_OR_ID is a folder with config.json and weights, a weight file, or a Hub id (also ID@REVISION). Only the query
-    and key weights are read. A star marks a score outside the central 95 % of the scores of random weights of the same
-    shape.
+    PATH_OR_ID is a folder with config.json and weights, a weight file, or a Hub id, optionally followed by @REVISION.
+    Only the query and key weights are read. A star marks a score outside the central 95 % of the scores of random
+    weights of the same shape.
     """
     form = format_of(asked, output)
     if len(checkpoints) > 1:

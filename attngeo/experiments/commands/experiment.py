@@ -12,20 +12,20 @@ from attngeo.files.checkout import data
 
 @click.command
 @click.argument("name", required=False)
-@click.option("--dry-run", is_flag=True, help="Say what is recorded and what is not, and start nothing.")
-@click.option("--missing", is_flag=True, help="Start runs that have nothing yet; leave those that were cut off.")
+@click.option("--dry-run", is_flag=True, help="List recorded and missing runs without starting any.")
+@click.option("--missing", is_flag=True, help="Start only missing runs and skip interrupted ones.")
 @options.working
-@click.option("--tables", is_flag=True, help="Move finished runs into the tables of their experiment.")
-@click.option("--any-code", is_flag=True, help="Also where the recorded runs were made with another commit.")
+@click.option("--tables", is_flag=True, help="Only move finished runs into the tables of their experiment.")
+@click.option("--any-code", is_flag=True, help="Allow a different commit than in the recorded runs.")
 def command(name, dry_run, missing, workers, scheduler, tables, any_code) -> None:
-    """Make the runs of the experiment NAME that are not recorded, in the order of its plan.
+    """Make the runs of the experiment NAME that are not recorded yet, in the order of its plan.
 
-    NAME is a folder in data/runs with an experiment.yml, or a path; without it, all experiments are listed. A run that
-    was cut off continues from its last checkpoint. A run that another process is making is skipped, so you can give the
-    command several times at once.
+    NAME is a folder in data/runs that contains an experiment.yml, or a path to such a folder. Without NAME, the command
+    lists all experiments. Interrupted runs continue from their last checkpoint. Runs already in progress in another
+    process are skipped, so several copies of the command can run in parallel.
 
-    --tables moves the finished runs of NAME from folders of their own into the tables of the experiment. Without NAME
-    it does so for all experiments, and writes the table of experiments in data/runs/README.md anew.
+    With --tables, the command moves finished runs from their own folders into the tables of the experiment. Without
+    NAME, it does this for all experiments and updates the table of experiments in data/runs/README.md.
     """
     with needs("train", "attngeo experiment"):  # pandas, which no --help waits for
         from attngeo.experiments.runs import experiments

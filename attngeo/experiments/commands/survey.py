@@ -14,23 +14,26 @@ from attngeo.files.checkout import CheckoutError, data
 
 @click.command
 @click.argument("models", nargs=-1, type=options.CHECKPOINT, metavar="[MODEL]...")
-@click.option("--group", "label", metavar="G", default="", show_default=False, help="All of a group: see --list.")
-@click.option("--resume", is_flag=True, help="Skip models that have a record.")
-@click.option("-o", "--output", type=options.FOLDER, help="Folder of the records.")
+@click.option(
+    "--group", "label", metavar="G", default="", show_default=False, help="Score all models of this group (see --list)."
+)
+@click.option("--resume", is_flag=True, help="Skip models that already have a record.")
+@click.option("-o", "--output", type=options.FOLDER, help="Write the records to this folder.")
 @options.reading
 @options.working
 @options.gamma
-@click.option("--quantise", is_flag=True, help="Also score the weights rounded to 16, 8 and 4 bits.")
-@click.option("--list", "listing", is_flag=True, help="Print the groups and models, and read nothing.")
+@click.option("--quantise", is_flag=True, help="Also score the weights after rounding them to 16, 8 and 4 bits.")
+@click.option("--list", "listing", is_flag=True, help="Print the groups and models without reading any weights.")
 def command(models, label, resume, output, model_type, workers, scheduler, gamma, quantise, listing) -> None:
-    """Score MODELS, per layer and per head, and record each in a folder of its own.
+    """Score MODELS by layer and by head, and write one record per model.
 
-    MODEL is a name or Hub id of the register, a path, or another Hub id, also with @REVISION. Without any, these are
-    all checkpoints in the folder that ATTNGEO_WEIGHTS names. In a checkout of attngeo, records of the register's models
-    go to data/survey; otherwise -o names their folder. A record of other weights is not replaced.
+    MODEL is a name or Hub id from the built-in list, a path, or any other Hub id, optionally followed by @REVISION.
+    Without MODEL, the command scores all checkpoints in the folder that the variable ATTNGEO_WEIGHTS names. In a
+    checkout of attngeo, the records of models in the built-in list go to data/survey. For all other models, set a
+    folder with -o. An existing record is not overwritten if it was computed from different weights.
 
-    A model that fails is reported at the end, and the others are recorded. With --workers or --scheduler (extra:
-    cluster) each worker scores one model at a time.
+    If a model fails, the remaining models are still recorded, and the error is printed at the end. With --workers or
+    --scheduler, which need the extra cluster, each worker scores one model at a time.
     """
     folder = output
     with suppress(CheckoutError):

@@ -33,16 +33,19 @@ def _options(function):
 
 
 @click.command
-@click.option("-o", "--output", type=FOLDER, required=True, help="folder of the run")
-@click.option("--config", "file", type=FILE, help="YAML file of settings")
-@click.option("--preset", type=click.Choice(list(PRESETS)), help="size of the model: mini is BERT-mini, base BERT")
-@click.option("--resume", is_flag=True, help="continue the run in the folder; its settings are kept")
+@click.option("-o", "--output", type=FOLDER, required=True, help="Write the run to this folder.")
+@click.option("--config", "file", type=FILE, help="Read settings from this YAML file.")
+@click.option(
+    "--preset", type=click.Choice(list(PRESETS)), help="Set the size of the model (mini: BERT-mini, base: BERT-base)."
+)
+@click.option("--resume", is_flag=True, help="Continue the interrupted run in this folder with its recorded settings.")
 @_options
 def command(output, file, preset, resume, **flags) -> None:
-    """Train a BERT on text and record loss and scores per layer and head.
+    """Train a BERT on text, and record its loss and the scores of all layers and heads.
 
-    Settings come from the flags, then from the file, then from the preset, then from the defaults, which are those of
-    the paper's Appendix S2.3. More devices: put "torchrun --nproc_per_node N -m" or "accelerate launch -m" in front.
+    Command-line options take precedence over the settings file, which takes precedence over the preset. All other
+    settings have the defaults listed below, which are those of Appendix S2.3 of the paper. To use several devices,
+    start the command with "torchrun --nproc_per_node N -m" or "accelerate launch -m".
     """
     with needs("train", "attngeo train"):
         import_module("accelerate")  # first, because the message of transformers without it depends on other packages

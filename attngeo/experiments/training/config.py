@@ -49,59 +49,76 @@ class TrainingConfig:
         ParameterError: a value is refused, or two contradict each other.
     """
 
-    objective: Annotated[_names(TrainingObjective), "what is predicted"] = "mlm"
-    init: Annotated[_names(Initialisation), "initialisation of queries and keys, some of values, too"] = "random"
-    corpus: Annotated[str, f"text: {', '.join(NAMES)}, or a file or folder"] = "embedded"
-    text: Annotated[_names(Text), "spelling; spaced puts a space between all characters"] = "plain"
-    max_characters: Annotated[Annotated[int, Meta(ge=1)] | None, "characters of the corpus to use"] = None
-    tokenizer: Annotated[str, "trained (on the corpus), a tokenizer.json, or a Hub id"] = "trained"
-    vocab_size: Annotated[int, Meta(ge=6, le=2**20), "most tokens of a trained tokenizer"] = 30522
-    held_out: Annotated[float, Meta(gt=0, le=0.5), "share of the text kept apart, by document"] = 0.05
-
-    layers: Annotated[Size, "layers"] = 4
-    d_model: Annotated[Size, "width of the embedding"] = 256
-    heads: Annotated[Size, "attention heads per layer; divides the width"] = 4
-    d_ff: Annotated[Size | None, "width of the feed-forward layers; default 4 times d-model"] = None
-    dropout: Annotated[float, Meta(ge=0, lt=1), "dropout of hidden states and of attention"] = 0.1
-    positions: Annotated[_names(Positions), "how the model knows positions"] = "learned"
-    position_table: Annotated[_names(PositionTable), "table of position embeddings: trained, or frozen waves"] = (
+    objective: Annotated[
+        _names(TrainingObjective),
+        "Predict masked tokens (mlm), the next token (clm), or masked tokens from their left (released-decoder).",
+    ] = "mlm"
+    init: Annotated[
+        _names(Initialisation), "Initialise the queries and keys, and in some cases the values, in this way."
+    ] = "random"
+    corpus: Annotated[str, f"Train on this text: {', '.join(NAMES)}, or a file or folder."] = "embedded"
+    text: Annotated[_names(Text), "Leave the text as it is, or put a space between all characters (spaced)."] = "plain"
+    max_characters: Annotated[Annotated[int, Meta(ge=1)] | None, "Limit the number of characters of the corpus."] = None
+    tokenizer: Annotated[str, "Use this tokenizer.json or Hub id, or train a tokenizer on the corpus (trained)."] = (
         "trained"
     )
-    window_near: Annotated[Every, "nearest place to the left that a decoder attends to; 0 is its own"] = 0
-    window_far: Annotated[Every | None, "farthest place to the left that a decoder attends to; default all"] = None
-    values: Annotated[_names(Values), "value-output maps: trained, or frozen and of that symmetry"] = "trained"
-    logit_scale: Annotated[float, Meta(gt=0, le=1e3), "factor of the attention logits"] = 1.0
+    vocab_size: Annotated[int, Meta(ge=6, le=2**20), "Limit the vocabulary of a trained tokenizer."] = 30522
+    held_out: Annotated[float, Meta(gt=0, le=0.5), "Hold out this share of the documents for evaluation."] = 0.05
 
-    steps: Annotated[Count, "updates"] = 200_000
-    batch_size: Annotated[Size, "blocks per update, over all devices"] = 256
-    micro_batch: Annotated[Size | None, "blocks per device held at a time; default all of the device's"] = None
-    block_size: Annotated[int, Meta(ge=2, le=2**20), "tokens per block"] = 512
-    lr: Annotated[Rate, "largest learning rate"] = 5e-5
-    warmup: Annotated[Every | None, "steps until the largest rate; default 200, or a tenth of fewer than 2,000"] = None
-    weight_decay: Annotated[Rate, "weight decay of AdamW"] = 0.01
-    mask_rate: Annotated[Share, "share of tokens that are masked"] = 0.15
-    hidden_share: Annotated[Part, "share of the masked tokens that are shown as the mask token"] = 0.8
-    random_share: Annotated[Part, "share of the masked tokens that are shown as a random token; the rest stays"] = 0.1
-    read_left: Annotated[Every, "places to the left of a masked token at which an encoder predicts it"] = 0
-    noise_right: Annotated[Part, "share of the tokens to the right of the one masked token that are random"] = 0.0
-    constraint: Annotated[_names(Constraint), "loss added to pull W_qk (Eqs. S147, S148)"] = "none"
-    gamma: Annotated[float, Meta(ge=0, le=1e9), "weight of the constraint (Eq. S146)"] = 0.0
-    seed: Annotated[int, Meta(ge=0, le=2**31 - 1), "seed of every random draw"] = 0
+    layers: Annotated[Size, "Set the number of layers."] = 4
+    d_model: Annotated[Size, "Set the width of the embedding."] = 256
+    heads: Annotated[Size, "Set the number of heads per layer, which must divide the width."] = 4
+    d_ff: Annotated[Size | None, "Set the width of the feed-forward layers. The default is 4 times --d-model."] = None
+    dropout: Annotated[float, Meta(ge=0, lt=1), "Set the dropout rate of hidden states and attention weights."] = 0.1
+    positions: Annotated[_names(Positions), "Set the type of positional encoding."] = "learned"
+    position_table: Annotated[
+        _names(PositionTable), "Train the position embeddings, or freeze them as white, slow or band-limited waves."
+    ] = "trained"
+    window_near: Annotated[Every, "Let decoders attend only to tokens at this distance to the left or farther."] = 0
+    window_far: Annotated[
+        Every | None, "Let decoders attend only to tokens at this distance to the left or nearer."
+    ] = None
+    values: Annotated[_names(Values), "Train the value-output maps, or freeze them with this symmetry."] = "trained"
+    logit_scale: Annotated[float, Meta(gt=0, le=1e3), "Multiply the attention logits by this factor."] = 1.0
 
-    record_every: Annotated[Count, "steps between records of loss and scores"] = 50
-    evaluate_every: Annotated[Count, "steps between measurements of the held-out loss"] = 200
-    held_out_blocks: Annotated[Count, "blocks of the held-out loss, at most"] = 256
-    picture_every: Annotated[Every, "steps between pictures of W_qk; 0 for the first and last step alone"] = 0
-    checkpoint_every: Annotated[
-        Every, "steps between checkpoints, 0 for none; of the command at most a tenth of the run"
-    ] = 1000
-    keep_checkpoints: Annotated[bool, "keep all checkpoints, which attngeo diff compares; else the last two"] = False
-
-    device: Annotated[Literal["auto", "cpu", "cuda"], "where to compute"] = "auto"
-    precision: Annotated[Literal["auto", "fp32", "bf16"], "number format; auto takes bf16 where the hardware can"] = (
-        "auto"
+    steps: Annotated[Count, "Train for this many steps."] = 200_000
+    batch_size: Annotated[Size, "Use this many sequences per step, over all devices."] = 256
+    micro_batch: Annotated[Size | None, "Limit the number of sequences that a device processes at a time."] = None
+    block_size: Annotated[int, Meta(ge=2, le=2**20), "Set the number of tokens per sequence."] = 512
+    lr: Annotated[Rate, "Set the largest learning rate."] = 5e-5
+    warmup: Annotated[Every | None, "Set the number of warm-up steps (default: 200, or a tenth of a shorter run)."] = (
+        None
     )
-    compile: Annotated[bool, "compile the model first; pays off in long runs with large vocabularies"] = False
+    weight_decay: Annotated[Rate, "Set the weight decay of AdamW."] = 0.01
+    mask_rate: Annotated[Share, "Mask this share of the tokens."] = 0.15
+    hidden_share: Annotated[Part, "Replace this share of the masked tokens by the mask token."] = 0.8
+    random_share: Annotated[Part, "Replace this share of the masked tokens by random tokens."] = 0.1
+    read_left: Annotated[Every, "Let encoders predict each masked token this many positions to its left."] = 0
+    noise_right: Annotated[
+        Part, "Replace this share of the tokens to the right of the only masked token by random ones."
+    ] = 0.0
+    constraint: Annotated[_names(Constraint), "Pull W_qk towards this symmetry by an extra loss (Eqs. S147, S148)."] = (
+        "none"
+    )
+    gamma: Annotated[float, Meta(ge=0, le=1e9), "Set the weight of the extra loss (Eq. S146)."] = 0.0
+    seed: Annotated[int, Meta(ge=0, le=2**31 - 1), "Set the seed of all random draws."] = 0
+
+    record_every: Annotated[Count, "Set the number of steps between two records of the loss and the scores."] = 50
+    evaluate_every: Annotated[Count, "Set the number of steps between two evaluations."] = 200
+    held_out_blocks: Annotated[Count, "Limit the number of sequences per evaluation."] = 256
+    picture_every: Annotated[
+        Every, "Set the number of steps between two images of W_qk (0: first and last step only)."
+    ] = 0
+    checkpoint_every: Annotated[
+        Every, "Set the number of steps between two checkpoints (0: none; default in short runs: a tenth of the steps)."
+    ] = 1000
+    keep_checkpoints: Annotated[bool, "Keep all checkpoints (for attngeo diff) instead of the last two."] = False
+
+    device: Annotated[Literal["auto", "cpu", "cuda"], "Compute on this device."] = "auto"
+    precision: Annotated[
+        Literal["auto", "fp32", "bf16"], "Set the number format. With auto, bf16 is used if possible."
+    ] = "auto"
+    compile: Annotated[bool, "Compile the model, which pays off in long runs with large vocabularies."] = False
 
     def __post_init__(self) -> None:
         for f in fields(self):
