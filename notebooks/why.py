@@ -137,11 +137,11 @@ glue("smollm-s", number(smollm[of_weights], 2))
 #
 # With rotary position embeddings, $W_{qk}$ alone does not determine the attention scores, because a rotation is applied
 # between $W_q$ and $W_k$. A low $s$ therefore does not mean that an encoder with rotary position embeddings treats left and
-# right differently. For this reason, we also measured the attention scores themselves, including rotations and biases. Over
-# many texts, we averaged the score that position $i$ gives position $j$. SmolLM2, a decoder with rotary position embeddings,
-# has a median $s$ of only {glue:text}`smollm-s`, but the matrix of its mean scores between positions has a symmetry score of
-# {glue:text}`smollm-places`. In MiniLM, an encoder with learned position embeddings, this matrix has a symmetry score of
-# {glue:text}`minilm-places`.
+# right differently. For this reason, we also measured the attention scores themselves, including rotations and biases. We
+# averaged, over many texts, the score that position $i$ assigns to position $j$. SmolLM2, a decoder with rotary position
+# embeddings, has a median $s$ of only {glue:text}`smollm-s`, but its matrix of mean scores between positions has a symmetry
+# score of {glue:text}`smollm-places`. For MiniLM, an encoder with learned position embeddings, this matrix has a symmetry
+# score of {glue:text}`minilm-places`.
 
 # %% tags=["remove-input"]
 table(
@@ -157,8 +157,7 @@ Markdown(places.told_of_ours(seen))
 
 # %% [markdown]
 # {cite:t}`chen2023` describe locality and symmetry as two common properties of positional encodings in BERT-style models.
-# Their paper is about positional encodings and not about $W_{qk}$. Our question is whether the comparison of positions is
-# encoded in $W_{qk}$.
+# They study the positional encodings, whereas we ask whether $W_{qk}$ itself encodes how positions are compared.
 
 # %% [markdown]
 # ## What position embeddings have to do with it
@@ -175,7 +174,7 @@ Markdown(places.told_of_ours(seen))
 # With rotary position embeddings, the score is $x_i^\top W_q R_{j-i} W_k^\top x_j$, where the rotation $R_{j-i}$ depends on
 # the offset $j - i$. The preference for neighbours can then come from the rotation, so it need not be encoded in $W_{qk} =
 # W_q W_k^\top$. This would explain why $W_{qk}$ loses its symmetry although attention between positions stays symmetric. It
-# would not explain why decoders become more symmetric, and we do not know the reason for that.
+# would not explain why decoders become more symmetric, and we do not know why they do.
 #
 # ## What we can prove
 
@@ -214,8 +213,8 @@ figures.turned_waves(2, (32, 8))
 # ## What we tested, and what came out
 #
 # We wrote a plan for every experiment before its first run. In each plan, we fixed the quantity that we would measure, the
-# outcome that would refute our explanation, and the random seeds. {numref}`tab-why-findings` begins with the results that
-# speak against our explanations.
+# outcome that would refute our explanation, and the random seeds. {numref}`tab-why-findings` lists first the results that
+# contradict our explanations.
 
 # %% tags=["remove-input"]
 table(
@@ -235,34 +234,17 @@ assert at_equal_loss.low > 0
 glue("equal-loss", as_score(at_equal_loss.value))
 
 # %% [markdown]
-# Two facts limit what this table shows. First, most encoders with frozen position embeddings and all encoders that predict a
-# masked character from another position hardly learned anything. Their held-out loss stayed above {glue:text}`plateau` nats,
-# the level of a model that knows little more than how frequent each character is. We had not planned how to judge the two
-# experiments in this case. We therefore take neither result as evidence for or against the explanation. The models that were
-# first trained on one side only also hardly learned anything, so we do not count their result as evidence either. Second,
-# encoders with random characters in place of the mask have a higher loss at the end of training, so they might only be at an
-# earlier stage of training. At equal loss, however, the difference in symmetry remains ({glue:text}`equal-loss` on average).
-# The comparison at equal loss was not planned.
+# In three of these experiments, the encoders hardly learned anything: their held-out loss stayed above {glue:text}`plateau`
+# nats, the level of a model that knows little more than how frequent each character is. Our plans did not say how to judge
+# such models, so we count these results neither for nor against the explanation. Encoders trained with random characters in
+# place of the mask also end at a higher loss, so they might only be at an earlier stage of training. At equal loss, however,
+# the difference in symmetry remains ({glue:text}`equal-loss` on average). We had not planned to compare the encoders at
+# equal loss.
 #
-# A details page describes [each of the planned experiments](why_plans.py), with its figures and checks.
-
-# %% tags=["remove-input"]
-Markdown(
-    "**Is the assumption of the paper's theorem met?** The paper's Theorem 2.4 assumes that the contributions of two positions to each other's"
-    " prediction are correlated: if position $j$ helps to predict the token at position $i$, then position $i$ helps to predict"
-    " the token at position $j$. In untrained models, the two contributions are [not correlated](symmetric_updates.py). We"
-    " therefore measured this correlation in encoders during training."
-    f" {findings.agreement_told(planned['agreement'], agreement)}"
-)
+# The details page [Why, the planned experiments](why_plans.py) describes each experiment, with its criteria, figures and
+# checks.
 
 # %% tags=["remove-cell"]
-hidden = planned["hidden"]
-for name, arm in (("table", "table-mixed"), ("rotary", "rotary-mixed")):
-    glue(f"skew-{name}", number(hidden.mean(arm, why.median_of("coherence_skew")), 2))
-    glue(f"symmetric-{name}", number(hidden.mean(arm, why.median_of("coherence_symmetric")), 2))
-skew = {name: hidden.mean(f"{name}-mixed", why.median_of("coherence_skew")) for name in ("table", "rotary")}
-symmetric = [hidden.mean(f"{name}-mixed", why.median_of("coherence_symmetric")) for name in ("table", "rotary")]
-assert skew["table"] < 1.3 < 1.6 < skew["rotary"] and min(symmetric) > 1.5  # "hardly add up", "add up"
 released = directions(recorded_coherence())
 assert released.decoders.p < 0.01 and released.encoders.p < 0.05 and released.compared.p < 0.05
 glue("rank-decoders", number(released.decoders.rank, 3))
@@ -273,19 +255,12 @@ glue("rank-encoders", number(released.encoders.rank, 2))
 #
 # A layer has several heads, and its $W_{qk}$ is the sum of their matrices. If one head attends to the left and another head
 # attends to the right, their skew-symmetric parts cancel, so the sum is more symmetric than either head. If all heads have
-# the same direction, for example from a token to the token before it, their skew-symmetric parts reinforce each other. Two
-# numbers measure whether this happens. $c_N$ is the squared norm of the sum of the skew-symmetric parts of the heads,
-# divided by the sum of their squared norms, and $c_S$ is the same number for the symmetric parts. Both numbers are 1 in
-# expectation for random weights ({prf:ref}`prop-head-directions`).
+# the same direction, for example from a token to the token before it, their skew-symmetric parts reinforce each other
+# ({prf:ref}`prop-head-directions`).
 #
-# In our encoders, the symmetric parts of the heads reinforce each other both with learned position embeddings ($c_S$ =
-# {glue:text}`symmetric-table`) and with rotary position embeddings ($c_S$ = {glue:text}`symmetric-rotary`). The
-# skew-symmetric parts reinforce each other with rotary position embeddings ($c_N$ = {glue:text}`skew-rotary`), but hardly
-# with learned ones ($c_N$ = {glue:text}`skew-table`). We had not planned to compare these four numbers.
-#
-# For published models, we compared every layer with an exact null model, in which the matrix of each head is transposed with
-# probability 1/2. Transposing the matrix of a head reverses the direction of the head and changes nothing else. For each
-# layer, we computed the symmetry score for every possible choice of which heads to transpose. The *rank* of the layer is the
+# To find out whether the heads of published models have a common direction, we compared every layer with an exact null
+# model. Transposing the matrix of a head reverses the direction of the head and changes nothing else. For each layer, we
+# therefore computed the symmetry score for every possible choice of which heads to transpose. The *rank* of the layer is the
 # share of these scores that are not higher than the score of the layer itself. A rank near 0 means that the heads of the
 # layer agree on a direction.
 
@@ -294,14 +269,14 @@ figures.ranks_of_families(released, why.names_of_families(recorded_coherence()))
 
 # %% tags=["remove-input"]
 Markdown(
-    "In every family of decoders, the heads of a layer agree on the direction of attention. This agreement is a form of"
-    " directionality that does not depend on the choice of basis."
-    f" {strength('measured, unexplained')} We had expected the heads of an encoder to have independent directions, as in the null"
-    " model. This expectation is refuted: the heads of an encoder agree more than expected by chance"
-    f" (p = {released.encoders.p:.5f}), although less than the heads of a decoder. We tested this on the same weights on which we had"
-    " first noticed it, so the result is not an independent confirmation. Other authors have already split the scores of single heads"
-    " into a symmetric and a skew-symmetric part {cite}`jamil2026`. Our contribution is to measure whether these parts reinforce or"
-    " cancel each other over the heads of a layer."
+    "In every family of decoders, the heads of a layer agree on the direction of attention. This agreement is a form"
+    f" of directionality that does not depend on the choice of basis. {strength('measured, unexplained')} We had"
+    " expected the heads of an encoder to have independent directions, as in the null model. This expectation is"
+    f" refuted: the heads of an encoder agree more than expected by chance (p = {released.encoders.p:.5f}), although"
+    " less than the heads of a decoder. We tested this on the same weights on which we had first noticed it, so the"
+    " result is not an independent confirmation. Other authors have already split the scores of single heads into a"
+    " symmetric and a skew-symmetric part {cite}`jamil2026`. Here we measure whether these parts reinforce or cancel"
+    " each other over the heads of a layer."
 )
 
 # %% tags=["remove-cell"]
@@ -337,10 +312,11 @@ glue("undated", spelled(len(set(positions.UNDATED) & every.keys())))
 #
 # ## What it means for you
 #
-# - Do not quote a symmetric $W_{qk}$ as a consequence of bidirectional training alone. In small models, the type of positional encoding
-#   decides whether bidirectional training makes $W_{qk}$ symmetric.
+# - Do not describe a symmetric $W_{qk}$ as a consequence of bidirectional training alone. In small models, whether
+#   bidirectional training makes $W_{qk}$ symmetric depends on the type of positional encoding.
 # - Compare the symmetry scores of two models only if both models encode positions in the same way.
-# - If a model has learned position embeddings, ask how much of its symmetry comes from them: `attngeo score MODEL --positions`.
+# - If a model uses learned position embeddings, measure how much of its symmetry comes from them: `attngeo score MODEL
+#   --positions`.
 #
 # ## The check that this page turns on
 #

@@ -436,16 +436,19 @@ def counted(findings: Sequence[Finding]) -> str:
     """How many plans had which outcome, and how many of them are no evidence, as sentences."""
     ours = [finding for finding in findings if finding.learned and not finding.about_the_paper]
     outcomes = {
-        "confirmed the explanation that it tested": CONFIRMED,
-        "confirmed it in part": (Outcome.IN_PART.value,),
-        "left it undecided": (Outcome.UNDECIDED.value,),
-        "refuted it": AGAINST,
+        "confirmed": CONFIRMED,
+        "confirmed in part": (Outcome.IN_PART.value,),
+        "left undecided": (Outcome.UNDECIDED.value,),
+        "refuted": AGAINST,
     }
     counts = {words: sum(finding.outcome in known for finding in ours) for words, known in outcomes.items()}
-    told = [f"{spelled(count)} {words}" for words, count in counts.items() if count]
+    told = [f"{words} in {spelled(count)}" for words, count in counts.items() if count]
     sentences = [f"We planned {spelled(len(findings))} experiments to test explanations of this kind."]
     if told:
-        sentences.append(f"By the criteria of their plans, {joined_by_and(told)}.")
+        sentences.append(
+            f"Judged by the criteria of the plans, the explanation under test was {joined_by_and(told)} of these"
+            " experiments."
+        )
     if unlearned := sum(not finding.learned for finding in findings):
         where = "another experiment" if unlearned == 1 else f"{spelled(unlearned)} other experiments"
         sentences.append(f"In {where}, the models hardly learned anything, so we do not count the results as evidence.")
