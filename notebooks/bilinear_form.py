@@ -17,10 +17,10 @@
 # trained. The authors of the paper that this book checks {cite}`saponati2025` claim that training creates such a relation in
 # encoders.
 #
-# **In each attention head, a single matrix, the query-key matrix $\Wqk$, determines the scores of all pairs of tokens. This
-# matrix is symmetric if any two tokens always give each other exactly the same score.** The *symmetry score* $s$ measures
-# how close a matrix is to being symmetric. The score is 1 for a symmetric matrix and close to 0 for a random matrix.
-# {glue:md}`strength:myst` (This label is explained on the [front page](introduction.py#what-we-found).)
+# **In each attention head, the scores of all pairs of tokens are determined by a single matrix, the query-key matrix $\Wqk$.
+# This matrix is symmetric if any two tokens always give each other exactly the same score.** The *symmetry score* $s$
+# measures how close a matrix is to being symmetric. The score is 1 for a symmetric matrix and close to 0 for a random
+# matrix. {glue:md}`strength:myst` (This label is explained on the [front page](introduction.py#what-we-found).)
 #
 # Even if a matrix is symmetric, two conclusions do not follow. The attention *weights* of two tokens can still differ, because the
 # softmax normalises the scores of each token separately. Moreover, the heads of a layer need not be symmetric, because the score of a
@@ -64,8 +64,9 @@ word_scores(d, seed, symmetry)
 #   [details](bilinear_form_details.py).
 # - The matrices in the two figures are artificial, so that we can show every value of $s$. The [next
 #   page](pretrained_survey.py) reports the symmetry scores of trained models.
-# - This page describes attention without biases and without rotary position embeddings. Both change the scores of a model,
-#   although $\Wqk$ does not contain them ([see below](#what-the-query-key-matrix-leaves-out)).
+# - This page describes attention without biases and without rotary position embeddings. Biases and rotary position
+#   embeddings also affect the scores of a model, although neither is part of $\Wqk$ ([see
+#   below](#what-the-query-key-matrix-leaves-out)).
 # :::
 #
 # ## One score for each ordered pair of tokens
@@ -104,8 +105,8 @@ word_scores(d, seed, symmetry)
 # score has an additional factor of 2, but the scores printed in the paper do not contain this factor ([why we leave it
 # out](two_scores_details.py#the-printed-factor-of-2-in-the-symmetry-score-is-wrong)).
 #
-# Values between 0 and 1 have a meaning, too. Draw two tokens at random, and write down the score that the first token gives
-# the second and the score that the second token gives the first. If you repeat this for many pairs of tokens, the
+# Values between 0 and 1 also have a simple meaning. Draw two tokens at random, and write down the score that the first token
+# gives the second and the score that the second token gives the first. If you repeat this for many pairs of tokens, the
 # correlation between the two scores is $s$. At $s = 0.5$, for example, the score that the first token gives the second
 # explains a quarter of the variance of the score that the second token gives the first.
 #
@@ -179,9 +180,9 @@ show(meaning_of_the_symmetry_score(d=d, seed=seed))
 # score, but *dog* gives other words even higher scores. Then *dog* pays little attention to *cat*, whereas *cat* may pay a lot of
 # attention to *dog*. In a decoder, this difference is extreme, because no token attends to the tokens after it.
 #
-# A symmetric query-key matrix is therefore a statement about scores. The softmax may break the symmetry between rows, but the order
-# within a row survives: the highest score of a row still receives the largest weight ({prf:ref}`prop-2-1`, in the
-# [details](bilinear_form_details.py)).
+# The symmetry of a query-key matrix is therefore a property of scores, not of attention weights. The softmax may break the
+# symmetry between rows, but the order within a row survives: the highest score of a row still receives the largest weight
+# ({prf:ref}`prop-2-1`, in the [details](bilinear_form_details.py)).
 #
 # ## A layer can be symmetric although its heads are not
 #
@@ -195,8 +196,8 @@ show(meaning_of_the_symmetry_score(d=d, seed=seed))
 heads_and_their_sum(n_heads)
 
 # %% [markdown]
-# So there are two questions about a trained layer, namely whether its heads are symmetric and whether the sum of its heads
-# is symmetric. The [next page](pretrained_survey.py#are-the-heads-symmetric-or-only-their-sum) answers both questions.
+# For a trained layer, there are therefore two questions: are its heads symmetric, and is the sum of its heads symmetric? The
+# [next page](pretrained_survey.py#are-the-heads-symmetric-or-only-their-sum) answers both questions.
 #
 # ## What the query-key matrix leaves out
 #
@@ -210,7 +211,8 @@ heads_and_their_sum(n_heads)
 # $$ (eq-rotary-score)
 #
 # So a different matrix applies to each distance between two tokens, and $\Wqk$ is only the matrix for distance 0
-# ({prf:ref}`prop-rotary`). Such a model can have a symmetric $\Wqk$ although neighbouring tokens give each other different scores.
+# ({prf:ref}`prop-rotary`). The matrix $\Wqk$ of such a model can be symmetric even if two neighbouring tokens give each
+# other different scores.
 #
 # The paper reports scores of several models with rotary position embeddings. Only one of these models, ModernBERT, is an encoder, and
 # its printed score is not the score of its query-key matrix. According to [a second-hand

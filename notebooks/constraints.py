@@ -130,7 +130,7 @@ for pair in recorded:
 # %% [markdown]
 # At the end of training, the symmetry scores of the layers are close to the score at which the constraint is smallest, but
 # individual heads reach only about half of this score. The reason is that the constraint acts on the sum over the heads of a
-# layer. In this sum, the parts of different heads that violate the constraint can cancel each other out.
+# layer. In this sum, one head's violation of the constraint can cancel out that of another head.
 #
 # :::{admonition} How sure is this?
 # - We trained only small character-level models with learned position embeddings, and we tested only one strength of the

@@ -85,10 +85,11 @@ by_threshold(gamma)
 # $d = (\bar r - \bar c) / (\bar r + \bar c)$ ({prf:ref}`def-3-2`). It is $-1$ if only columns are long, and 1 if only rows are
 # long.
 #
-# In GPT-2, the longest columns differ more from the average column than the longest rows differ from the average row. These few
-# columns raise the standard deviation of the column norms, and therefore the threshold that every column has to exceed. With a small
-# $\gamma$, fewer columns than rows count as long, so the score is positive. With a large $\gamma$, only the few longest columns
-# remain, and they outweigh the long rows ({numref}`fig-directionality-by-threshold`).
+# In GPT-2, the norms of the longest columns exceed the average column norm by more than the norms of the longest rows exceed
+# the average row norm. These few columns raise the standard deviation of the column norms, and therefore the threshold that
+# every column has to exceed. With a small $\gamma$, fewer columns than rows count as long, so the score is positive. With a
+# large $\gamma$, only the few longest columns remain, and they outweigh the long rows
+# ({numref}`fig-directionality-by-threshold`).
 #
 # GPT-2 is not an exception. Between $\gamma = 1$ and $\gamma = 3$, the score changes sign in {glue:text}`n-turning` models
 # of width {glue:text}`wide` or more. In {glue:text}`n-clear` of these models, all of them decoders, both scores are larger
@@ -219,8 +220,8 @@ def sizes_near(first: int, gamma: float) -> tuple[int, ...]:
 def when_the_sign_holds(gamma: float) -> str:
     """The condition that the sign needs, with its numbers at a threshold."""
     over, norms = rows_behind_one_column(gamma)
-    return rf"""The sign of the score is correct if the sum of the norms of the long columns is larger than the sum of the norms of the
-        rows that count as long by chance. At $\gamma = {gamma:g}$, up to {100 * over:.2g} % of the rows count as long by chance. If
+    return rf"""The sign of the score is correct if the summed norms of the long columns exceed the summed norms of the rows that
+        count as long by chance. At $\gamma = {gamma:g}$, up to {100 * over:.2g} % of the rows count as long by chance. If
         one column outgrows all others, the score is close to $(a\sqrt n - 1)/(a\sqrt n + 1)$ with $a = {norms:.2g}$ for large $n$.
         This formula gives a positive value, which is the wrong sign, for matrices with {first_positive_limit(gamma):,} rows or more."""
 
@@ -261,10 +262,10 @@ show(sign_of_directionality(gamma=gamma, n=n_strong, seed=seed))
 # columns than over the rows, but the assumptions of the theorem do not imply that this happens
 # ([details](column_dominance_details.py)).
 #
-# Columns do become long under other conditions, which the paper does not state. One of these conditions is specific to decoders,
-# namely a softmax with a causal mask, which gives the first positions of a sequence the largest contributions. These contributions make
-# a few columns long if each embedding at these positions is dominated by one coordinate. We do not know whether the causal mask
-# caused the long columns of trained decoders.
+# Columns do become long under other conditions, which the paper does not state. One of these conditions is specific to
+# decoders: with a softmax and a causal mask, the first positions of a sequence contribute most to the update. If each
+# embedding at these positions is dominated by a single coordinate, a few columns become long. We do not know whether the
+# causal mask caused the long columns of trained decoders.
 
 # %% tags=["remove-cell"]
 low, high = gpt_2(LOW), gpt_2(HIGH)

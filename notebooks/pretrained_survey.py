@@ -222,9 +222,10 @@ for name, value in {
 # %% [markdown]
 # ## The models whose weights we read
 #
-# We also scored the published weights of models that we could download, among them models of images, sound, chemical reactions and
-# proteins (see [every model](pretrained_survey_details.py#every-model)). Here we compare families, and each family counts once.
-# {numref}`tab-survey-read` shows how the result depends on the choice of models. {glue:text}`reverse-of-the-rule`
+# We also scored published models whose weights we could download, including models for images, audio, chemical reactions and
+# proteins (see [every model](pretrained_survey_details.py#every-model)). Here we compare families of models, and each family
+# counts once, no matter how many models it contains. {numref}`tab-survey-read` shows how the result depends on the choice of
+# models. {glue:text}`reverse-of-the-rule`
 
 # %% tags=["remove-input"]
 table(
@@ -240,9 +241,9 @@ table(
 #
 # ## Are the heads symmetric, or only their sum?
 #
-# The scores above belong to the sum of the query-key matrices of all heads in a layer. A model never applies a softmax [to
-# this sum](bilinear_form.py). Instead, it applies a softmax to the scores of each head separately. We therefore also scored
-# the individual heads ({numref}`fig-heads-or-sum`). {glue:text}`heads-told`
+# So far, every score was computed from the sum of the query-key matrices over all heads in a layer. A model never applies a
+# softmax [to this sum](bilinear_form.py). Instead, it applies a softmax to the scores of each head separately. We therefore
+# also scored the individual heads ({numref}`fig-heads-or-sum`). {glue:text}`heads-told`
 
 # %% tags=["remove-input"]
 symmetry_of_families(of_families_here)

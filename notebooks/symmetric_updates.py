@@ -84,11 +84,10 @@ argument_figure(met, chosen, alignment(*BERT))
 # %% [markdown]
 # We computed the exact gradients of {glue:text}`models` small, untrained Transformers with the {glue:text}`objective`
 # objective. The argument that this objective leads to symmetric updates has four requirements, and {numref}`fig-argument`
-# shows how far each of them is met. The argument is valid only if all four bars reach 1. Two bars do. The first shows that
-# the gradient has the form stated in the paper, and the last shows that an update is symmetric if the two tokens of each
-# pair contribute equally to predicting each other. The other two bars stay well below 1 in models with random weights: a
-# training step does not follow the gradient, and the two tokens of a pair do not contribute equally to predicting each
-# other.
+# shows how well each of them is met. The argument is valid only if all four bars reach 1. Two bars do: the gradient has the
+# form stated in the paper (first bar), and an update is symmetric if the two tokens of each pair contribute equally to
+# predicting each other (last bar). The other two bars stay well below 1 in models with random weights: a training step does
+# not follow the gradient, and the two tokens of a pair do not contribute equally to predicting each other.
 #
 # :::{admonition} How sure is this?
 # - The statements about the form of the gradient, the training step and the two theorems are proven, with one exception. When we
@@ -96,9 +95,9 @@ argument_figure(met, chosen, alignment(*BERT))
 #   and trained weights do not satisfy this assumption.
 # - We measured how equally two tokens contribute to each other's prediction in one-layer models with random weights and
 #   random input tokens. The result does not apply to models that are being trained, so it does not refute Theorem 2.4.
-# - In the gradient of Theorem 2.4, the embedding of the predicted token takes the place of the query. In masked training,
-#   however, the mask stands at the position of the predicted token, so its embedding takes this place
-#   ({prf:ref}`prop-s1-15-mask`). We have no proof of a similar theorem for this case.
+# - In the gradient of Theorem 2.4, the query is the embedding of the predicted token. In masked training, however, the
+#   predicted token has been replaced by the mask, so the query is the embedding of the mask ({prf:ref}`prop-s1-15-mask`). We
+#   have no proof of a similar theorem for this case.
 # - These small models have no position embeddings. For pairs of *positions* instead of pairs of tokens, we derive conditions
 #   under which both positions of a pair contribute equally at initialisation ([theorem](positions_theory.py)).
 # :::
@@ -110,10 +109,10 @@ argument_figure(met, chosen, alignment(*BERT))
 # change if position $i$ paid more attention to token $j$. We call $\beta_{ij}$ the *help* of token $j$ for token $i$.
 # Proposition 2.2 of the paper states that the gradient is the sum of these matrices over all pairs of tokens.
 #
-# The paper derives the coefficients $\beta_{ij}$ without the softmax. With the softmax, the sum still has the same form, but
-# the coefficients change in two ways. First, the coefficient of token $j$ is proportional to the attention that token $j$
-# receives. Second, the help of token $j$ is measured relative to the average help of the tokens to which position $i$
-# attends. The corrected proposition ({prf:ref}`prop-2-2`) is proven on the details page [about the
+# The paper's derivation of the coefficients $\beta_{ij}$ ignores the softmax. With the softmax, the sum still has the same
+# form, but the coefficients change in two ways. First, the coefficient of token $j$ is proportional to the attention that
+# token $j$ receives. Second, the help of token $j$ is measured relative to the average help of the tokens to which position
+# $i$ attends. The corrected proposition ({prf:ref}`prop-2-2`) is proven on the details page [about the
 # gradient](implicit_gradient.py).
 #
 # ## A training step does not follow the gradient
@@ -139,13 +138,14 @@ argument_figure(met, chosen, alignment(*BERT))
 # = \beta_{ji}$, and it is skew-symmetric if $\beta_{ij} = -\beta_{ji}$. Theorem 2.4 of the paper covers the first case
 # ({prf:ref}`thm-s1-14`).
 #
-# The two coefficients do not have to be exactly equal. Suppose that the embeddings are orthogonal, and that *dog* contributes twice
-# as much to predicting *cat* as *cat* contributes to predicting *dog*. The matrix that this pair adds to the gradient then still
-# has a symmetry score of {glue:text}`half`. If the two contributions have opposite signs, however, the symmetry score of this
-# matrix is {glue:text}`minus-half`. For orthonormal embeddings, we prove that the symmetry score of a whole update equals the
-# correlation between $\beta_{ij}$ and $\beta_{ji}$ ({prf:ref}`prop-s1-14-update`). The theorem therefore depends on this
-# correlation. To see how symmetric updates accumulate, open {numref}`fig-painter`, choose the *bidirectional* objective with equal
-# coefficients, and add the pairs of the example sentence one by one. The symmetry score of the sum is $s = 1$ at the end.
+# The two coefficients do not have to be exactly equal. Suppose that the embeddings are orthogonal, and that *dog*
+# contributes twice as much to predicting *cat* as *cat* contributes to predicting *dog*. The matrix that this pair adds to
+# the gradient then still has a symmetry score of {glue:text}`half`. If the two contributions have opposite signs, however,
+# the symmetry score of this matrix is {glue:text}`minus-half`. If the embeddings are orthonormal, we can prove that the
+# symmetry score of the full update equals the correlation between $\beta_{ij}$ and $\beta_{ji}$
+# ({prf:ref}`prop-s1-14-update`). The theorem therefore depends on this correlation. To see how symmetric updates accumulate,
+# open {numref}`fig-painter`, choose the *bidirectional* objective with equal coefficients, and add the pairs of the example
+# sentence one by one. The symmetry score of the sum is $s = 1$ at the end.
 #
 # ## In untrained models, two tokens do not help each other equally
 #
@@ -201,10 +201,10 @@ show(agreement_at_random_weights(d, n_tokens, n_models, seed), unfolded=True)
 #
 # ## Decoders also see both orders of a pair
 #
-# In the paper, encoders and decoders differ because every pair of tokens occurs in both orders in the training of an
-# encoder, but in only one order in the training of a decoder. For a single sequence, this is true. In a whole corpus,
-# however, *dog* precedes *cat* in some texts and follows *cat* in others, so both orders also occur in the training of a
-# decoder. Two [differences between encoders and
+# According to the paper, encoders and decoders differ because an encoder is trained on every pair of tokens in both orders,
+# whereas a decoder is trained on every pair in only one order. For a single sequence, this is true. In a whole corpus,
+# however, *dog* precedes *cat* in some texts and follows *cat* in others, so a decoder is also trained on both orders. Two
+# [differences between encoders and
 # decoders](symmetric_updates_details.py#over-a-corpus-tokens-lose-the-contrast-between-the-objectives-but-positions-keep-it)
 # remain. First, a decoder sees each pair of *positions* in only one order. Second, a decoder always predicts the *next*
 # token.

@@ -9,12 +9,11 @@
 # %% [markdown]
 # # Encoders become symmetric during training; whether decoders become directional is open
 #
-# If the paper's theorems describe what happens during training, we should be able to watch their predictions come true step
-# by step. The query-key matrices of encoders should become symmetric, and the query-key matrices of decoders should become
-# directional {cite}`saponati2025` (Section 4.1). The weights alone would then reveal how a model was trained. As on the page
-# [Encoders and decoders](pretrained_survey.py), an *encoder* attends to both sides and a *decoder* attends only to the left.
-# On this page, we also require that every encoder was trained to fill in hidden tokens, and that every decoder was trained
-# to predict each token from the text to its left.
+# If the paper's theorems describe what happens during training, we should see the effects that they predict as training
+# proceeds. The query-key matrices of encoders should become symmetric, and the query-key matrices of decoders should become
+# directional {cite}`saponati2025` (Section 4.1). The weights alone would then reveal how a model was trained. On this page, an
+# *encoder* attends to both sides and was trained to fill in hidden tokens, and a *decoder* attends only to the left and was
+# trained to predict the next token.
 #
 # **The prediction about symmetry is confirmed: in {glue:text}`s-holds` pairs of models whose scores the authors released, the
 # encoder has the higher symmetry score at the end of training** {glue:md}`measured:myst`. **The prediction about
@@ -40,7 +39,6 @@ from chapters.training_scores import (
     SCATTER,
     beside,
     case,
-    change,
     climb_of,
     counted,
     doubt,
@@ -58,14 +56,13 @@ from chapters.training_scores.tables import (
     gap_outcome,
     growth_of_ours,
     LARGER,
-    our_decoders,
     released_end_table,
 )
 from livingpaper.claims.claim import Verdict, claim
 from livingpaper.claims.seed_intervals import Training
 from livingpaper.display.page import glue, show, table
 from livingpaper.display.strength import strength
-from attngeo.experiments.runs.numbers_in_words import as_percent, joined_by_and, number, share_of, spelled
+from attngeo.experiments.runs.numbers_in_words import joined_by_and, number, share_of, spelled
 
 SECOND = "Section 4.1, second paragraph"
 
@@ -81,12 +78,12 @@ released_over_steps()
 # more negative score is more directional, in the paper's sense. Both scores are explained in [](two_scores_details.py). For each model, we report
 # the median of each score over the layers.
 #
-# **The authors' models.** The authors released the scores of {glue:text}`n-released` pairs of an encoder and a decoder. The two
-# models of a pair have the same depth (4 or 12 layers) and were trained on the same dataset (Wikipedia, Red Pajama or Jigsaw).
-# The paper discusses only the pairs with 12 layers. Because each model was trained only once, we have no confidence intervals.
-# Instead, we call a difference in directionality *larger than expected by chance* if it exceeds {glue:text}`scatter` standard
-# deviations of the same difference between two randomly initialised models. This standard deviation is {glue:text}`gap-sd-12`
-# with 12 layers and {glue:text}`gap-sd-4` with 4 layers.
+# **The authors' models.** The authors released scores for {glue:text}`n-released` encoder–decoder pairs. The two models of a
+# pair have the same depth (4 or 12 layers) and were trained on the same dataset (Wikipedia, Red Pajama or Jigsaw). The paper
+# discusses only the pairs with 12 layers. Because each model was trained only once, we have no confidence intervals.
+# Instead, we call a difference in directionality *larger than expected by chance* if it exceeds {glue:text}`scatter`
+# standard deviations of the same difference between two randomly initialised models. This standard deviation is
+# {glue:text}`gap-sd-12` with 12 layers and {glue:text}`gap-sd-4` with 4 layers.
 #
 # **Our models.** We trained {glue:text}`n-runs` [small models](training_scores_details.py#recorded-runs) with learned
 # position embeddings. We also use the {glue:text}`n-experiments` planned experiments of the page [Why](why.py), in which we
@@ -149,12 +146,12 @@ def symmetry_in_training():
 show(symmetry_in_training(), unfolded=True)
 
 # %% [markdown]
-# **In our small models, the type of positional encoding decides which model is more symmetric.** With learned position
-# embeddings, the encoders are more symmetric than the decoders in all {glue:text}`n-learned` planned experiments in which the
-# encoders learned more than the frequencies of the tokens, and all intervals exclude zero. With rotary position embeddings, the
-# decoders are more symmetric than the encoders in {glue:text}`n-rotary-decoders` of {glue:text}`n-rotary` planned experiments,
-# and the intervals of these differences exclude zero. The page [Why](why.py#what-we-changed) lists every
-# experiment.
+# **In our small models, it depends on the type of positional encoding whether the encoder or the decoder is more
+# symmetric.** With learned position embeddings, the encoders are more symmetric than the decoders in all
+# {glue:text}`n-learned` planned experiments in which the encoders learned more than the frequencies of the tokens, and all
+# intervals exclude zero. With rotary position embeddings, the decoders are more symmetric than the encoders in
+# {glue:text}`n-rotary-decoders` of {glue:text}`n-rotary` planned experiments, and the intervals of these differences exclude
+# zero. The page [Why](why.py#what-we-changed) lists every experiment.
 #
 # **The symmetry of encoders grows during training.** In all six of the authors' encoders, the symmetry score increases
 # between step {glue:text}`first-step` and step {glue:text}`last-step`. Our own encoders with learned position embeddings show
@@ -163,20 +160,13 @@ show(symmetry_in_training(), unfolded=True)
 # our encoders hardly grows. In the first character-level experiment, for example, their mean score rises to
 # {glue:text}`rotary-peak` and falls back to {glue:text}`rotary-end`.
 #
-# **Only the deep decoders stay close to zero.** The paper says that decoders learn "almost non-symmetric matrices"
-# (Section 4.1, second paragraph). This is true of the authors' decoders with 12 layers: the absolute value of
-# their median symmetry score is only {glue:text}`share-low` to {glue:text}`share-high` of the score of the encoder. With 4 layers,
-# however, the score of the decoder is farther from zero than the score of the encoder on {glue:text}`n-farther` of the three datasets. Even in the
-# decoders with 12 layers, [some layers are clearly
-# skew-symmetric](training_scores_details.py#some-layers-of-decoders-become-skew-symmetric).
-#
 # ## Whether decoders become more directional is undecided
 #
 # **The authors' models do not settle the question.** The decoder is the more directional model in only {glue:text}`d-holds`
 # pairs, namely in the 12-layer models trained on {glue:text}`d-which`. Of these datasets, {glue:text}`which-apart` is the
 # only one on which the difference is larger than expected by chance. Earlier in training, some of the differences are much
-# larger ({numref}`fig-training-released`), because in most of the authors' encoders [rows dominate at
-# first](training_scores_details.py#rows-first-then-columns). Columns with large norms are not specific to decoders. At the
+# larger ({numref}`fig-training-released`), because most of the authors' encoders are initially [dominated by
+# rows](training_scores_details.py#rows-first-then-columns). Columns with large norms are not specific to decoders. At the
 # end of training, the directionality score is negative in all {glue:text}`n-models` models, encoders included.
 #
 # We also cannot tell whether these columns grow during training, as the paper predicts. In the decoders with 12 layers, columns
@@ -201,12 +191,6 @@ table(
     " the more directional model, as the paper predicts.",
 )
 
-# %% [markdown]
-# During training, the directionality score decreases in {glue:text}`n-change-fall` of our {glue:text}`n-change` settings of
-# decoders with learned position embeddings, as the paper predicts, but the interval excludes zero in only
-# {glue:text}`n-change-met` of them ([every
-# setting](training_scores_details.py#how-the-directionality-of-decoders-changes)).
-
 # %% tags=["remove-cell"]
 pairs, course = released_pairs(), released_course()
 decoders = course[course["part"] == "decoder"]
@@ -227,9 +211,7 @@ apart = [gap.label for gap in (*released_gaps(12), *released_gaps(4)) if gap_out
 assert len(apart) == 1 and apart[0] in [gap.label for gap in released_gaps(12) if gap_outcome(gap) == LARGER]
 
 ends = released_ends("s")
-ends_12, ends_4 = ends[ends["layers"] == 12], ends[ends["layers"] == 4]
-shares = (ends_12["decoder"] / ends_12["encoder"]).abs()
-nearer = ends_4["decoder"].abs() < ends_4["encoder"].abs()
+ends_4 = ends[ends["layers"] == 4]
 assert ends_4["decoder"].max() < 0
 
 # the planned experiments
@@ -263,10 +245,6 @@ assert all(climb.growth.value > 0 for climb in grown)
 first_rotary = climb_of(planned_of(ENCODER, "rotary")["positions_characters"])
 assert first_rotary.fall.low > 0 and first_rotary.mean.iloc[-1] < 0.1  # "hardly grows"
 
-# change of the directionality score in our decoders
-changes = [case(arm, "", arm.estimate(change), -1) for arm in our_decoders()]
-assert not any(found.reversed for found in changes)
-
 trained = [Training.of(run.config) for run in recorded()]
 trained += [Training.of(pair.first.config) for _, _, pair in planned_pairs()]
 layers, widths, tokens = (sorted({getattr(one, of) for one in trained}) for of in ("layers", "width", "tokens"))
@@ -292,11 +270,8 @@ for name, value in {
     "most-tokens": f"{tokens[-1] / 1e6:.1f}",
     "paper-width": paper.width,
     "paper-tokens": f"{paper.tokens / 1e9:.1f}",
-    "share-low": as_percent(shares.min()),
-    "share-high": as_percent(shares.max()),
     "skew-least": number(ends_4["decoder"].min(), 2),
     "skew-most": number(ends_4["decoder"].max(), 2),
-    "n-farther": spelled(int((~nearer).sum())),
     "n-learned": spelled(len(learned)),
     "n-rotary": spelled(len(rotary)),
     "n-rotary-decoders": spelled(sum(found.reversed for found in rotary.values())),
@@ -310,9 +285,6 @@ for name, value in {
     "d-rotary-characters": spelled(len(d_rotary)),
     "d-rotary-negative": share_of(sum(found.estimate.value < 0 for found in d_rotary), len(d_rotary)),
     "d-rotary-reversed": spelled(sum(found.reversed for found in d_rotary)),
-    "n-change": spelled(len(changes)),
-    "n-change-fall": spelled(sum(found.estimate.value < 0 for found in changes)),
-    "n-change-met": spelled(sum(found.met for found in changes)),
     "d-first-low": number(deep["first"].min(), 2),
     "d-first-high": number(deep["first"].max(), 2),
     "d-end-low": number(deep["end"].min(), 2),

@@ -205,7 +205,7 @@ def told_in_training(outcome: Outcome, early: dict[str, Estimate], recorded: int
     values = [f"{with_interval(early[arm], as_score)} {words}" for arm, words in ARMS.items()]
     measured = (
         f"We measured the correlation between $\\beta_{{ij}}$ and $\\beta_{{ji}}$ in {planned} training runs of small encoders. For"
-        f" each run, we took the median over the layers after {EARLY} training steps. The mean of this median over seeds is"
+        f" each run, we took the median of this correlation over the layers after {EARLY} training steps. The mean of this median over seeds is"
         f" {values[0]}, {values[1]} and {values[2]} (95 % confidence intervals over seeds)."
     )
     follows = {

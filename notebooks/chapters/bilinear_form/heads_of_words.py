@@ -50,7 +50,7 @@ def heads_and_their_sum(n_heads: int) -> CaptionedFigure:
         panel.set_title(f"{name}: s = {s[name]}")
     one, other, of_sum = s.values()
     others = " The other heads do the same at larger distances." if n_heads > 2 else ""
-    caption = f"""Arrows lead from each word to the words to which it gives a high score. Head 1 attends one word back,
+    caption = f"""Arrows point from each word to the words to which it gives a high score. Head 1 attends one word back,
     whereas head 2 attends one word ahead. Neither head is symmetric ($s$ = {one} and {other}).{others} The sum over the {n_heads} heads
     has $s$ = {of_sum}{", because half of the heads attend back and half of them attend ahead" if n_heads % 2 == 0 else ""}."""
     alt = f"""Arrows between the six words of a sentence in three panels. In the first they all point back, in the second

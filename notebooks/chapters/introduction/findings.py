@@ -81,8 +81,8 @@ def encoders_are_more_symmetric() -> Finding:
         f" score in {as_percent(every.auc)} of the pairs of these families, but most of these encoders are not text"
         f" models. If we consider only text models, the encoder has the higher score in {as_percent(text.auc)} of"
         f" these pairs. However, {text.n_first} families of text encoders and {text.n_second} families of text"
-        f" decoders are too few for a conclusion. Only one encoder has a negative score ({number(odd.symmetry, 2)}):"
-        f" {odd.model}, a model with a single layer that converts spelling to pronunciation.",
+        f" decoders are too few for a conclusion. The only encoder with a negative score ({number(odd.symmetry, 2)}):"
+        f" {odd.model}, a single-layer model that converts spelling to pronunciation.",
         "pretrained_survey.py",
     )
 
@@ -139,8 +139,8 @@ def told_outcomes(outcomes: Sequence[positions.Outcome], undated: int) -> str:
     }
     parts = [words.format(spelled(outcomes.count(of))) for of, words in found.items() if of in outcomes]
     sentence = (
-        f"Before the training runs, we fixed a criterion for each of {spelled(len(outcomes))} experiments. Of these"
-        f" experiments, {joined_by_and(parts)}."
+        f"Before the training runs, we fixed a criterion for success in each of {spelled(len(outcomes))} experiments."
+        f" Of these experiments, {joined_by_and(parts)}."
     )
     if not undated:
         return sentence
@@ -244,8 +244,8 @@ def symmetric_start() -> Finding:
         "not shown",
         "small models, short runs",
         f"The paper reports that encoders with a symmetric initialisation need up to {printed:.0f} % fewer training"
-        f" steps. We planned {spelled(len(asked))} comparisons of encoders with a symmetric and with a random"
-        f" initialisation. The symmetric initialisation clearly helped in {spelled(len(lower))} of these comparisons,"
+        f" steps. We planned {spelled(len(asked))} comparisons of symmetrically and randomly initialised encoders."
+        f" The symmetric initialisation clearly helped in {spelled(len(lower))} of these comparisons,"
         " and it was clearly harmful in none of them. If we correct for the number of comparisons, none of them is"
         " significant on its own. The comparison in which it helped uses the dimensions of the paper's four-layer"
         f" model. There, the symmetric initialisation saved {extent(saved, as_percent)} of the training steps, and we"

@@ -84,8 +84,8 @@ def to_keep_in_mind(models: pd.DataFrame, experiments: Mapping[str, positions.Ju
             f" decoders with rotary position embeddings score between {extent(rotary, two_digits).replace(' to ', ' and ')},"
             " and the GPT-2 models, which have learned position embeddings, score between"
             f" {extent(gpt2, two_digits).replace(' to ', ' and ')}.",
-            "- **The models in the figure are small.** We could not compare them with a published encoder that has"
-            " rotary position embeddings. The only such encoder for which the paper reports a score is ModernBERT,"
+            "- **The models in the figure are small.** We had no published encoder with rotary position embeddings"
+            " with which to compare them. The only such encoder for which the paper reports a score is ModernBERT,"
             " and according to a [second-hand reading](../notation.md#the-audit) of the authors' code, its matrices"
             " were extracted incorrectly.",
             ":::",
@@ -110,9 +110,9 @@ further pairs of models, which started from other random weights. The thick line
 of which characters are there. We compute this as $P W_{{qk}} P^\\top$, where the rows of $P$ are the position embeddings minus
 their mean. Because the mean is subtracted, every value is relative to the average of its row and of its column. **We scale each
 square by its own largest absolute value at every training step, so shades cannot be compared between two steps.** The absolute
-scale was not recorded in these training runs. We therefore repeated the two runs on another processor, where the symmetry
-scores differ by at most {number(repeated.gap, 2)} from the scores shown. At the end of the repeated runs, the largest absolute
-value is {number(repeated.largest["encoder"], 2)} in the encoder's square and {number(repeated.largest["decoder"], 2)} in the
+scale was not recorded in these training runs. We therefore repeated both runs on a different processor, and the symmetry
+scores of the repeated runs differ by at most {number(repeated.gap, 2)} from the scores shown. At the end of these runs, the
+largest absolute value is {number(repeated.largest["encoder"], 2)} in the encoder's square and {number(repeated.largest["decoder"], 2)} in the
 decoder's square. The squares also do not show how large a part of $W_{{qk}}$ is due to positions. In the first layer of this
 encoder, the directions of the position embeddings account for {100 * repeated.share["encoder"]:.0f} % of the squared norm of
 $W_{{qk}}$, but in the first layer of the decoder they account for only {100 * repeated.share["decoder"]:.0f} %. For the

@@ -273,9 +273,9 @@ def reverse_of_the_rule(stacks: pd.DataFrame) -> str:
             {joined_by_and(names)}."""
     score = {part: number(_of(stacks, "BART g2p", part), 2) for part in ("encoder", "decoder")}
     return f"""In all pairs in which the decoder has the higher score, the encoder belongs to BART g2p, a small model that
-        translates the spelling of a word into its sounds. The encoder and the decoder of BART g2p have one layer each, and
+        converts the spelling of a word to its pronunciation. The encoder and the decoder of BART g2p have one layer each, and
         each layer has one head. The encoder scores {score["encoder"]}, and the decoder scores {score["decoder"]}. We do not
-        know why this model differs from the others."""
+        know why this model is different."""
 
 
 def _of(stacks: pd.DataFrame, family: str, part: str) -> float:

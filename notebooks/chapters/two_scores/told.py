@@ -64,8 +64,8 @@ def one_column(means: Sequence[float], n: int, gamma: float) -> str:
 def from_which_size(gamma: float) -> str:
     """From how many rows on a column that outgrows all others gives a positive score, beside known models."""
     first = first_positive_limit(gamma)
-    begin = f"""With $\\gamma = {gamma:g}$, a giant column yields a positive score, which is the wrong sign, in matrices with
-        {first:,} rows or more"""
+    begin = f"""With $\\gamma = {gamma:g}$, a single very long column gives the score the wrong sign (positive) if the matrix
+        has {first:,} rows or more"""
     if first <= NARROW:
         return f"{begin}. The matrices of BERT base and GPT-2 have {NARROW} rows."
     if first <= BROAD:

@@ -84,7 +84,7 @@ def test_the_outcomes_of_the_plans_are_told_whatever_they_are(outcome):
     words = findings.told_outcomes([outcome, *[held] * 5], undated=3)
     assert f"{'six' if outcome is held else 'five'} met the criterion" in words
     assert (" and one " in words) is (outcome is not held)
-    assert "for each of six experiments" in words and "For three of these experiments" in words
+    assert "in each of six experiments" in words and "For three of these experiments" in words
     assert "commits" not in findings.told_outcomes([outcome], undated=0)
 
 
