@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import product
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attngeo.bilinear.form import BilinearForm
@@ -28,14 +28,15 @@ class Coherence:
     skew: float  # c_N = ||sum N_h||^2 / sum ||N_h||^2, NaN if all N_h are zero
     symmetric_sd: float  # standard deviation of c_S if the sign of each S_h is random; its mean is then 1
     skew_sd: float  # standard deviation of c_N if the sign of each N_h is random; its mean is then 1
+    symmetric_p: float  # two-sided p of c_S if the sign of each head is random
     coins: float  # median of s over the tosses
     rank: float  # share of tosses, including the layer itself, whose s is not above the s of the layer
     tosses: int  # number of tosses among which the layer is ranked
 
     @property
     def rank_p(self) -> float:
-        """The two-sided p of the rank, which by coins is uniform on the multiples of ``1 / tosses`` up to 1."""
-        return min(1.0, 2 * min(self.rank, 1 - self.rank + 1 / self.tosses))
+        """The two-sided p of the rank, and so of c_N if the sign of each head is random."""
+        return _two_sided(self.rank, self.tosses)
 
     def columns(self) -> dict[str, float]:
         """The values that are recorded for training runs and released weights, by the names of their columns."""
@@ -72,17 +73,18 @@ def head_coherence(form: BilinearForm, seed: int = 0) -> Coherence:
     of_symmetric, of_skew = float(symmetric.sum()), float(skew.sum())
     heads_symmetric, heads_skew = float(symmetric.trace()), float(skew.trace())
     signs = _tosses(form.n_heads, None if form.n_heads <= EXACT_HEADS else seed).to(skew)
-    tossed = ((signs @ skew) * signs).sum(1)  # ||sum_h +-N_h||^2
+    signed, tossed = (((signs @ part) * signs).sum(1) for part in (symmetric, skew))  # ||sum_h +-N_h||^2
     scores = (of_symmetric - tossed) / (of_symmetric + tossed)
-    rounding = torch.finfo(working_type(form)).eps ** 0.75 * heads_skew
+    rounding = torch.finfo(working_type(form)).eps ** 0.75
     return Coherence(
         heads=_ratio(heads_symmetric - heads_skew, heads_symmetric + heads_skew),
         symmetric=_ratio(of_symmetric, heads_symmetric),
         skew=_ratio(of_skew, heads_skew),
         symmetric_sd=_ratio(2 * float(symmetric.triu(1).norm()), heads_symmetric),
         skew_sd=_ratio(2 * float(skew.triu(1).norm()), heads_skew),
+        symmetric_p=_two_sided(_share(signed >= of_symmetric - rounding * heads_symmetric), len(signs)),
         coins=float(scores.median()),
-        rank=float((tossed >= of_skew - rounding).double().mean()),
+        rank=_share(tossed >= of_skew - rounding * heads_skew),
         tosses=len(signs),
     )
 
@@ -135,6 +137,15 @@ def _tosses(n_heads: int, seed: int | None) -> Float[Tensor, "tosses heads"]:
     signs = torch.randint(0, 2, (TOSSES, n_heads), generator=generator).double() * 2 - 1
     signs[0] = 1
     return signs
+
+
+def _share(is_so: Bool[Tensor, " tosses"]) -> float:
+    return float(is_so.double().mean())
+
+
+def _two_sided(rank: float, tosses: int) -> float:
+    """The two-sided p of a rank that by chance is uniform on the multiples of ``1 / tosses`` up to 1."""
+    return min(1.0, 2 * min(rank, 1 - rank + 1 / tosses))
 
 
 def _ratio(part: float, whole: float) -> float:

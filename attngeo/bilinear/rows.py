@@ -63,9 +63,10 @@ class ScoreRow:
     source: str
     positions: str = ""  # type of positional encoding, "" where it is not known
     n_heads: int = 1
-    coherence_symmetric: float = math.nan  # c_S, for random signs of heads with mean 1 and the next column's sd
+    coherence_symmetric: float = math.nan  # c_S, for random signs of heads with mean 1 and this sd and p
     coherence_symmetric_null_sd: float = math.nan
-    coherence_skew: float = math.nan  # c_N, likewise
+    coherence_symmetric_p: float = math.nan
+    coherence_skew: float = math.nan  # c_N, likewise; its p is that of the rank
     coherence_skew_null_sd: float = math.nan
     coin_rank: float = math.nan  # share of the ways to transpose heads that give no higher symmetry
     coin_rank_p: float = math.nan
@@ -131,7 +132,8 @@ def with_heads(rows: list[dict], form: BilinearForm, positions: str) -> list[dic
     So does a row whose heads have no skew-symmetric part, as those of tied queries and keys.
     """
     c = head_coherence(form)
-    values = (positions, form.n_heads, c.symmetric, c.symmetric_sd, c.skew, c.skew_sd, c.rank, c.rank_p)
+    symmetric = (c.symmetric, c.symmetric_sd, math.nan if math.isnan(c.symmetric) else c.symmetric_p)
+    values = (positions, form.n_heads, *symmetric, c.skew, c.skew_sd, c.rank, c.rank_p)
     of_sum = dict(zip(OF_HEADS, values, strict=True))
     if math.isnan(c.skew):
         of_sum |= {"coin_rank": math.nan, "coin_rank_p": math.nan}

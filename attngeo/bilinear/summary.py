@@ -13,18 +13,20 @@ from attngeo.bilinear.scores import SUM
 Row = dict  # of `attngeo.bilinear.rows.form_rows`
 SHOWN = ("symmetry", "directionality")
 RANK = "coin_rank"  # of the layers with several heads
+OF_HEADS = {"coherence_symmetric": "c_S", RANK: "c_N"}  # what has a star; a rank has the p of its c_N
 HOW_TO_READ = (
-    "If c_S (c_N) is above 1, the symmetric (skew-symmetric) parts of the heads add up. If it is below 1, they cancel."
-    " If each head were multiplied by a random +1 or -1, c_S would be 1 ± {:.2g} and c_N would be 1 ±"
-    " {:.2g} (median over layers).",
-    "The rank is the share of the ways to transpose single heads that give no higher symmetry. For random weights, all"
-    " possible ranks are equally likely. A rank close to 0 means that the heads agree on a direction. A rank close to 1"
-    " means that the heads disagree on a direction.",
+    "c_S and c_N compare the sum of the heads with the single heads. If c_S is above 1, the symmetric parts of the"
+    " heads reinforce each other, and if c_S is below 1, they cancel. c_N is the same for the skew-symmetric parts. For"
+    " heads with random signs, c_S is 1 ± {:.2g} and c_N is 1 ± {:.2g} (median over layers).",
+    "The rank is the share of the ways to transpose single heads that make the layer no more symmetric than it is. For"
+    " random weights, all possible ranks are equally likely. A rank close to 0 means that the heads agree on a"
+    " direction. A rank close to 1 means that the heads have opposite directions.",
 )
 HOW_TO_READ_POSITIONS = (
-    "W_qk is split into three parts: queries and keys are both in the space of the position embeddings, both outside"
-    " it, or mixed. The shares are those of the squared norm of W_qk, and s is the symmetry of a part. The column at"
-    " random is the expected share in a random space of the same dimension."
+    "W_qk is split into three parts. In the first part, queries and keys are both inside the space of the position"
+    " embeddings. In the second part, both are outside. In the third part (mixed), one of them is inside. A share is"
+    " the share of a part in the squared norm of W_qk, and s is the symmetry of a part. The column share if random has"
+    " the share that is expected inside a random space of the same dimension."
 )
 
 
@@ -43,44 +45,43 @@ def summary(rows: Sequence[Row]) -> list[str]:
     lines = []
     for part in dict.fromkeys(row["part"] for row in of["layers"]):
         medians = {s: median(row[s] for row in of["layers"] if row["part"] == part) for s in SHOWN[: 2 - by_positions]}
-        values = ", ".join(f"{score} {value:.4f}" for score, value in medians.items())
-        lines.append(f"Median over the {part} layers: {values}.")
+        values = " and ".join(f"{value:.4f} for {score}" for score, value in medians.items())
+        lines.append(f"The median over the {part} layers is {values}.")
     lines += dead_layers(rows)
     if by_positions:
         return [*lines, HOW_TO_READ_POSITIONS]
     if any(map(without_law, rows)):
-        lines.append("No z and p are given: the scores of random weights are known only without gains.")
+        lines.append("There are no z and p, because the scores of random weights are known only without gains.")
         return lines + _about_heads(of["layers"])
-    counts = []
+    counts: list[str] = []
     for kind, scored in of.items():
         for (d, rank), one in {(row["d_model"], row["rank"]): row for row in scored}.items():
             share = share_at_one(one)
             lines.append(
-                f"Random weights of these {kind} (width {d}, rank {rank}) score: symmetry"
-                f" {one['symmetry_null_mean']:.4f} ± {one['symmetry_null_sd']:.4f}, directionality 0 ±"
+                f"Random {kind} of this shape (width {d}, rank of the matrix {rank}) have a symmetry of"
+                f" {one['symmetry_null_mean']:.4f} ± {one['symmetry_null_sd']:.4f} and a directionality of 0 ±"
                 f" {one['directionality_null_sd']:.3f} (mean ± standard deviation)."
             )
             if share >= LEVEL:
                 lines.append(
-                    f"Directionality cannot tell these {kind} from random ones: {share * 100:.0f} % of random {kind}"
-                    " score -1 or 1."
+                    f"Directionality cannot tell these {kind} from random ones, because {share * 100:.0f} % of random"
+                    f" {kind} have a directionality of exactly -1 or 1."
                 )
-        if scored:
-            n = [_count_outside(scored, score, kind) for score in SHOWN]
-            if several := [row for row in scored if has_heads(row) and not few_heads(row)]:
-                n.append(_count_outside(several, RANK, kind))
-            words = " and ".join([", ".join(n[:-1]), n[-1]])
-            counts.append(f"A star marks a score outside the central 95 % of random weights: {words}.")
-            if few := sorted({row["n_heads"] for row in scored if has_heads(row) and few_heads(row)}):
-                counts.append(f"With {' or '.join(map(str, few))} heads, no rank can have a star.")
-    return lines + counts + _about_heads(of["layers"])
+        several = [row for row in scored if has_heads(row) and not few_heads(row)]
+        counts += [_count_outside(scored, score, f"the {score}", kind) for score in SHOWN if scored]
+        counts += [_count_outside(several, score, name, kind) for score, name in OF_HEADS.items() if several]
+    if counts:
+        words = " and ".join([", ".join(counts[:-1]), counts[-1]])
+        lines.append(f"A star marks a value outside the central 95 % of random weights. It marks {words}.")
+    if few := sorted({row["n_heads"] for row in of["layers"] if has_heads(row) and few_heads(row)}):
+        lines.append(f"With {' or '.join(map(str, few))} heads, neither c_S nor c_N can have a star.")
+    return lines + _about_heads(of["layers"])
 
 
-def _count_outside(rows: Sequence[Row], score: str, kind: str) -> str:
+def _count_outside(rows: Sequence[Row], score: str, name: str, kind: str) -> str:
     """How many rows have a star at a score, in words."""
     kind = kind if len(rows) > 1 else kind.removesuffix("s")
-    name = "rank" if score == RANK else score
-    return f"{sum(outside(row, score) for row in rows)} of {len(rows)} {kind} by {name}"
+    return f"{name} of {sum(outside(row, score) for row in rows)} of {len(rows)} {kind}"
 
 
 def _about_heads(layers: Sequence[Row]) -> list[str]:
@@ -135,7 +136,7 @@ def cells(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     with_heads, by_positions = any(row["head"] != SUM for row in rows), DIMENSION in rows[0]
     names = ["part", "layer", *(["head"] if with_heads else [])]
     if by_positions:
-        names += ["symmetry", "dimension of positions", "share in it", "at random", "s inside"]
+        names += ["symmetry", "dimension of positions", "share inside", "share if random", "s inside"]
         names += ["share outside", "s outside", "share mixed", "s mixed"]
     else:
         names += [f"{score}{of}" for score in SHOWN for of in ("", " z", " p")] + ["c_S", "c_N", "rank"]
@@ -185,8 +186,8 @@ def _score_cells(row: Row, score: str) -> tuple[str, str, str]:
 def _heads_cells(row: Row) -> tuple[str, str, str]:
     if not has_heads(row):
         return "", "", ""
-    c_s, c_n = (f"{row[f'coherence_{part}']:.2f}" for part in ("symmetric", "skew"))
-    return c_s, c_n, f"{row[RANK]:.4f}{_mark(row, RANK)}"
+    c_s = f"{row['coherence_symmetric']:.2f}{_mark(row, 'coherence_symmetric')}"
+    return c_s, f"{row['coherence_skew']:.2f}{_mark(row, RANK)}", f"{row[RANK]:.4f}"
 
 
 def _mark(row: Row, score: str) -> str:

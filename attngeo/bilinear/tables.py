@@ -164,20 +164,21 @@ class ModelTable(Table[ModelRow]):
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
         """Names of columns and rounded cells, for people."""
-        names = ["model", "part", "positions", "size"]
-        names += [name for s in SHOWN for name in (s, f"{s} random", f"{s} out")]
+        names = ["model", "part", *(name for s in SHOWN for name in (s, f"{s} layers outside")), "size", "positions"]
+        names += [f"random {s}" for s in SHOWN]
         lines = []
         for row in self:
-            numbers = [cell for s in SHOWN for cell in _score_cells(row, s)]
-            lines.append([row.model, row.part, row.positions, f"{row.n_layers} x {row.d_model}", *numbers])
+            (*s, random_s), (*d, random_d) = (_score_cells(row, score) for score in SHOWN)
+            size = f"{row.n_layers} x {row.d_model}"
+            lines.append([row.model, row.part, *s, *d, size, row.positions, random_s, random_d])
         return filled(names, lines)
 
     def sentences(self) -> list[str]:
         """How to read the table, and what could not be read."""
         read = (
-            "The size is the number of layers times their width, and scores are medians over layers. The two columns"
-            " after a score are the interval of 95 % of random layers of the same shape and the number of layers"
-            " outside this interval."
+            'Each score is the median over the layers. The columns "layers outside" have the number of layers whose'
+            " score is outside the range of 95 % of random layers of the same shape. This range is in the columns"
+            ' "random symmetry" and "random directionality". The size is the number of layers times their width.'
         )
         return [read, *self.notes]
 
@@ -212,7 +213,8 @@ def _score_cells(row: ModelRow, score: str) -> tuple[str, str, str]:
     value, low, high, out = (getattr(row, f"{score}{of}") for of in ("", "_null_low", "_null_high", "_outside"))
     if math.isnan(value):
         return "zero", "", ""
-    return f"{value:.4f}", "" if out is None else f"{low:.3f} to {high:.3f}", "" if out is None else f"{out}"
+    known = out is not None
+    return f"{value:.4f}", f"{out} of {row.n_layers}" if known else "", f"{low:.3f} to {high:.3f}" if known else ""
 
 
 def drawn(title: str, names: Sequence[str], cells: Sequence[Sequence[str]], notes: Sequence[str]) -> str:

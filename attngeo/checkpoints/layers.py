@@ -52,7 +52,7 @@ WITHOUT_TABLE = {  # kinds of positions outside the embedding, in words
     "object-queries": "by learned queries without an order",
     "unknown": "in a way that the names of the tensors do not tell",
 }
-DIVISION = "the division of queries and keys by their norms, a positive number for each token and head"
+DIVISION = "the norms by which queries and keys are divided (a different number for each token and head)"
 # configuration keys that tell the width of a head, or of all heads
 WIDTH_OF_A_HEAD = re.compile(
     "head_dim|dim_head|head_size|head_width|d_kv|d_head|kv_channels|key_length|head_ratio|per_layer|q_dim|qk_|kv_heads"
@@ -274,7 +274,7 @@ class Checkpoint:
             for words in self._beside(plan):
                 parts.setdefault(words, set()).add(plan.part)
         in_all = {plan.part for plan in self.plans}
-        order = [*(f"positions {how}" for how in WITHOUT_TABLE.values()), *BESIDE.values(), DIVISION]
+        order = [*(f"positions encoded {how}" for how in WITHOUT_TABLE.values()), *BESIDE.values(), DIVISION]
         return [
             words if parts[words] == in_all else f"{words} ({_and(sorted(parts[words], key=PARTS.index))} layers)"
             for words in dict.fromkeys(order)
@@ -284,7 +284,7 @@ class Checkpoint:
     def _beside(self, plan: LayerPlan) -> Iterator[str]:
         """What a layer has beside ``W_qk``, in words."""
         if plan.positions and plan.positions.kind in WITHOUT_TABLE and self.distance is None:
-            yield f"positions {WITHOUT_TABLE[plan.positions.kind]}"
+            yield f"positions encoded {WITHOUT_TABLE[plan.positions.kind]}"
         normalised = {each.model_type for each in self.plans if each.norm or "gains" in each.beside}
         has_gains = plan.model_type in normalised if plan.part == "cross" else plan.norm or "gains" in plan.beside
         if has_gains and not (self.fold_norm and plan.norm):
@@ -365,8 +365,8 @@ class Checkpoint:
         lines: list[str] = []
         if self.distance is not None:
             lines.append(
-                f"The scores are those of W_q R_m W_k^T at the distance m = {self.distance}, the position of the key"
-                f" minus the position of the query. R_m rotates keys as the configuration says"
+                f"The scores are those of W_q R_m W_k^T at the distance m = {self.distance}, which is the position of"
+                f" the key minus the position of the query. R_m is the rotation that the configuration describes"
                 f"{', in texts of up to ' + limit + ' tokens' if (limit := self._limit()) else ''}."
             )
             still = [plan for plan in self.plans if self._rotations[plan] is None]
@@ -475,8 +475,8 @@ class Checkpoint:
         if entry is None or entry.kind not in ABSOLUTE:
             how = WITHOUT_TABLE.get(entry.kind, f"as {entry.kind}") if entry else "in a way that no entry tells"
             raise CheckpointError(
-                f"{self.name}: its {plan.part} takes positions {how}, and adds no table of them to the embedding that a"
-                f" score could be split by."
+                f"{self.name}: its {plan.part} encodes positions {how}, and adds no table of them to the embedding that"
+                f" a score could be split by."
             )
         if not entry.table and not entry.computed:
             raise CheckpointError(

@@ -95,19 +95,21 @@ def comparison(
     ]
     with_positions = [other for other in kind if positions in ("", other.positions)]
     of_size = [other for other in with_positions if size / ALIKE <= other.size <= size * ALIKE]
-    encoding = f"with {positions} position{' embedding' if positions == 'learned' else ''}s" if positions else ""
+    encoding = f" with {positions} position{' embedding' if positions == 'learned' else ''}s" if positions else ""
     reads = "language" if modality == "text" else modality
-    models, condition = f"{reads} {part}s", f" if this is a {reads} model," if len(_modalities(model_type)) > 1 else ""
-    few, either = f"fewer than {FEWEST}", f"{encoding} and " if encoding else ""
-    for chosen, words in (
-        (of_size, f"{either}of about this size"),
-        (with_positions, f"{either}of any size ({few} of about this size are recorded)"),
-        (kind, f"of any size and with any type of positional encoding ({few} {encoding} are recorded)"),
+    models, few = f"{reads} {part}s", f"fewer than {FEWEST}"
+    for chosen, words, why in (
+        (of_size, f" of about this size{encoding}", ""),
+        (with_positions, f" of any size{encoding}", f" ({few} of about this size are recorded)"),
+        (kind, " of any size with any type of positional encoding", f" ({few}{encoding} are recorded)"),
     ):
         if len(chosen) >= FEWEST:
             scores = [other.symmetry for other in chosen]
+            only = (
+                f" Do not compare with them unless this is a {reads} model." if len(_modalities(model_type)) > 1 else ""
+            )
             return (
-                f"For comparison,{condition} the symmetry of {len(chosen)} {models} {words} is"
-                f" {median(scores):.2f} in the median and lies between {min(scores):.2f} and {max(scores):.2f}."
+                f"For comparison, {len(chosen)} {models}{words} have a median symmetry of {median(scores):.2f}, from"
+                f" {min(scores):.2f} to {max(scores):.2f}{why}.{only}"
             )
     return f"There is no comparison, because {few} {models} are recorded."

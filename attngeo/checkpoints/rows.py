@@ -118,7 +118,7 @@ def models_table(
             opened = opens(source)
             layers = [row for layer in table_rows(opened, gamma, False, convention) for row in layer]
             found[number] = model_rows(layers)
-            said[number] = [*dead_layers(layers), *notes(opened, convention, opened.unread)]
+            said[number] = [*dead_layers(layers), *notes(opened, convention, opened.unread, layers)]
             matrices.add(opened.matrix)
         except CheckpointError as error:
             named = f"{source}" if isinstance(source, str | PathLike) else type(source).__name__
@@ -137,7 +137,7 @@ def models_table(
         remarks += [said[number]] * len(own)
         for sentence in said[number]:
             about.setdefault(sentence, []).append(own[0].model)
-    lines = [f"{', '.join(of) if len(of) < len(found) else 'All'}: {sentence}" for sentence, of in about.items()]
+    lines = [f"{', '.join(of) if len(of) < len(found) else 'All models'}: {sentence}" for sentence, of in about.items()]
     models = "1 model" if len(found) == 1 else f"{len(found)} models"
     scored = " and ".join(SCORED[matrix] for matrix in sorted(matrices, reverse=True))
     words = f"{models}: scores of {scored}, gamma = {gamma:g}{_formulas(convention)}"
@@ -206,11 +206,11 @@ def notes(
     lines = formulas(opened, convention)
     if not lines:
         lines += comparisons(opened.model_type, rows)
-    if opened.left_out:
-        lines.append(f"Not part of W_qk, and so not part of the scores: {', '.join(opened.left_out)}.")
+    if parts := "; ".join(opened.left_out):
+        lines.append(f"These parts of the attention are outside of W_qk, so no score includes them: {parts}.")
     if unread:
         more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
-        lines.append(f"Not read, although its name is that of a query weight: {unread[0]}{more}.")
+        lines.append(f"No layer was found for weights whose names are those of queries: {unread[0]}{more}.")
     lines += opened.remarks
     if opened.taken_for:
         lines.append(

@@ -275,14 +275,17 @@ def test_configurations_of_older_versions_give_the_same_rotation(tmp_path):
 def test_layers_that_do_not_see_that_far_or_do_not_rotate_are_named(tmp_path):
     saved(tmp_path, "exaone4", **LOCAL)
     text = " ".join(open_checkpoint(tmp_path, distance=-5).included)
-    assert "W_q R_m W_k^T at the distance m = -5, the position of the key minus the position of the query" in text
+    assert (
+        "W_q R_m W_k^T at the distance m = -5, which is the position of the key minus the position of the query" in text
+    )
     name = tmp_path.name
     assert f"W_qk of {name} is the same at all distances in decoder layer 1, where positions rotate nothing." in text
     assert f"No query of {name} attends that far in decoder layer 0, because of a window." in text
     assert "No query" not in " ".join(open_checkpoint(tmp_path, distance=-3).included)
     opened = open_checkpoint(tmp_path, distance=-3, fold_qk_norm=True)
     assert (
-        "the division of queries and keys by their norms, a positive number for each token and head" in opened.left_out
+        "the norms by which queries and keys are divided (a different number for each token and head)"
+        in opened.left_out
     )
     assert not any("positions" in words for words in opened.left_out)
 

@@ -207,7 +207,7 @@ def test_parts_are_named_where_they_differ_and_cross_attention_of_t5_has_no_bias
     in_cross = [block.layer[1].EncDecAttention.has_relative_attention_bias for block in model.decoder.block]
     assert biased == {"T5Attention"} and not any(in_cross)
     first, second = open_checkpoint(tmp_path).left_out
-    assert first == "positions by a bias of the logits for each distance (encoder and decoder layers)"
+    assert first == "positions encoded by a bias of the logits for each distance (encoder and decoder layers)"
     assert second == "gains of the layer normalisation before queries and keys"
 
 

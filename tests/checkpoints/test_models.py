@@ -429,7 +429,7 @@ def test_of_transformerlens_the_factors_are_read_as_they_are_now(llama, as_user)
 def test_of_transformerlens_is_said_what_is_beside_the_factors(options, part, extra, llama):
     opened = open_model(Hooked(llama, **options))
     assert {plan.part for plan in opened.plans} == {part}
-    assert opened.left_out == ["positions by rotating queries and keys", *extra]
+    assert opened.left_out == ["positions encoded by rotating queries and keys", *extra]
 
 
 def test_regional_compilation_and_parametrised_weights_are_those_of_the_plain_model(llama):

@@ -253,7 +253,7 @@ def test_a_published_layout_gives_the_published_logits(config, prefix, shapes, c
     weights = save(tmp_path, config, per_layer(prefix, shapes))
     checkpoint = assert_published(tmp_path, weights, prefix, computation)
     assert {(plan.part, plan.causal) for plan in checkpoint.plans} == {(part, part == "decoder")}
-    assert checkpoint.left_out[0].startswith("positions by rotating queries and keys")
+    assert checkpoint.left_out[0].startswith("positions encoded by rotating queries and keys")
     if "modernbert" not in config["model_type"]:
         assert len(open_checkpoint(tmp_path, matrix="ov")) == LAYERS  # values and outputs are found, too
 
@@ -377,7 +377,7 @@ def test_bert_with_relative_keys_has_no_table(kind, words, tmp_path):
     checkpoint = assert_published(tmp_path, weights, prefix, lambda *args: separate(*args, "query", "key"))
     assert {plan.part for plan in checkpoint.plans} == {"encoder"}
     assert checkpoint.left_out[0] == f"positions {words} distance"
-    with pytest.raises(CheckpointError, match=f"takes positions {words} distance"):
+    with pytest.raises(CheckpointError, match=f"encodes positions {words} distance"):
         checkpoint.position_rows(checkpoint.plans[0])
 
 

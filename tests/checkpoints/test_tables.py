@@ -46,8 +46,8 @@ def test_a_notebook_shows_a_row_for_each_layer_and_what_the_command_prints(folde
         assert float(row[names.index("symmetry")].strip("*")) == pytest.approx(symmetry_score(layer.form), abs=6e-5)
     text = attngeo("score", folders[0])[1]
     assert str(table) == text.removesuffix("\n") and "For comparison" in text
-    assert said == text.rpartition("\n\n")[2].replace("\n", "") and "heads (width" not in said
-    assert str(table.heads).count("encoder  ") == 8 and "heads (width" in shown(table.heads)[2]
+    assert said == text.rpartition("\n\n")[2].replace("\n", "") and "heads of this shape" not in said
+    assert str(table.heads).count("encoder  ") == 8 and "heads of this shape" in shown(table.heads)[2]
     assert (
         repr(table).startswith("<ScoreTable 'bert <b>': 2 layers, 8 heads, median symmetry") and len(repr(table)) < 120
     )
@@ -93,7 +93,9 @@ def test_several_models_have_a_row_for_each_part(folders, attngeo):
     assert (row.symmetry_null_high + row.symmetry_null_low) / 2 == pytest.approx(layers[0].symmetry_null_mean)
     assert list(table.to_dataframe()["model"]) == [row.model for row in table]
     names, rows, said = shown(table)
-    assert len(rows) == 6 and "medians over layers" in said and names[:4] == ["model", "part", "positions", "size"]
+    assert len(rows) == 6 and "median over the layers" in said
+    essential = ["model", "part", "symmetry", "layers outside", "directionality", "layers outside"]
+    assert names[:6] == essential
 
 
 def test_what_the_formulas_change_is_said_of_several_models_too(folders):

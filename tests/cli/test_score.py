@@ -1,5 +1,6 @@
 import io
 import json
+import re
 import shlex
 import shutil
 import sys
@@ -235,11 +236,10 @@ def test_a_dead_layer_is_said_and_has_no_scores(attngeo, scored, table, saved, t
     rows, said = scored(folder, "--per-head", "--positions"), table(folder, "--per-head")
     for name in (*SCORES, "symmetry_z", "directionality_p", "symmetry_inside", "share_mixed"):
         assert rows[name].isna().tolist() == (rows["layer"] == 1).tolist(), name
-    assert (
-        "there is nothing to score, in encoder layer 1. Random weights of these layers" in said
-        and "of 2 layers by symmetry" in said
+    assert "there is nothing to score, in encoder layer 1. Random layers of this shape" in said and re.search(
+        "the symmetry of [0-2] of 2 layers", said
     )
-    assert f"symmetry {rows['symmetry'][rows['head'] == -1].median():.4f}" in said
+    assert f"is {rows['symmetry'][rows['head'] == -1].median():.4f} for symmetry" in said
     assert attngeo("score", folder, "--per-head", "-o", tmp_path / "s.csv")[0] == 0
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "s.csv")[list(SCORES)], rows[list(SCORES)])
     assert "nan" not in (tmp_path / "s.csv").read_text()
@@ -276,14 +276,14 @@ def test_gains_of_the_layer_normalisation_before_are_folded_in(scored, table, tm
 def test_what_the_scores_leave_out_is_said_below_the_table(table, saved, tmp_path):
     said = table(saved)
     assert "tiny-bert: scores of W_qk, gamma = 2" in said and " encoder 2 " in said
-    assert "Median over the encoder layers: s" in said
-    assert "Not part of W_qk, and so not part of the scores: biases." in said
+    assert "The median over the encoder layers is " in said
+    assert "outside of W_qk, so no score includes them: biases." in said
     small_model("qwen3")().save_pretrained(tmp_path)
-    beside = "scores: positions by rotating queries and keys, {}norms of queries and keys"
-    assert beside.format("gains of the layer normalisation before queries and keys, ") in table(tmp_path)
+    beside = "them: positions encoded by rotating queries and keys; {}norms of queries and keys"
+    assert beside.format("gains of the layer normalisation before queries and keys; ") in table(tmp_path)
     assert beside.format("") in table(tmp_path, "--fold-norm")
     small_model("vitdet", use_relative_position_embeddings=True)().save_pretrained(tmp_path / "vitdet")
-    assert "scores: positions by keys for each distance, " in table(tmp_path / "vitdet")
+    assert "them: positions encoded by keys for each distance; " in table(tmp_path / "vitdet")
     for matrix, folded in {"qk": "W_qk {}queries and keys", "ov": "W_o W_v^T {}values"}.items():
         said = folded.format("with the gains of the layer normalisation before ")
         assert f" {said}. " in table(tmp_path, "--fold-norm", "--matrix", matrix)
@@ -293,7 +293,7 @@ def test_positions_by_keys_for_each_distance_are_named_once(table, saved, tmp_pa
     copy = shutil.copytree(saved, tmp_path / "copy")
     edit_json(copy / "config.json", position_embedding_type="relative_key")
     said = table(copy)
-    assert "positions by keys for each distance" in said and "position_embedding_type" not in said
+    assert "positions encoded by keys for each distance" in said and "position_embedding_type" not in said
     edit_json(copy / "config.json", position_embedding_type="spiral")
     assert "position_embedding_type = 'spiral'" in table(copy)
 
@@ -332,12 +332,12 @@ def test_what_is_no_file_is_called_so(refused, saved, tmp_path):
 
 
 def test_queries_that_no_layer_has_are_told(table, saved, tmp_path):
-    assert "Not read" not in table(saved)
+    assert "names are those of queries" not in table(saved)
     folder = shutil.copytree(saved, tmp_path / "model")
     for more, further in {"de": "", "en": " and 1 more"}.items():
         other = {f"text_{more}coder.layer.0.attention.query.weight": torch.ones(32, 32)}
         edit_tensors(folder / "model.safetensors", lambda weights, other=other: weights | other)
-        said = f"that of a query weight: text_decoder.layer.0.attention.query.weight{further}."
+        said = f"names are those of queries: text_decoder.layer.0.attention.query.weight{further}."
         assert said in table(folder)
 
 
@@ -359,29 +359,44 @@ def test_the_direction_of_the_heads_is_in_the_rows_of_layers(attngeo, scored, ta
         parts = [torch.stack([m + sign * m.T for m in layer.form.to(torch.float64).heads()]) for sign in (1, -1)]
         c_s, c_n = (float(part.sum(0).square().sum() / part.square().sum()) for part in parts)
         assert (row["coherence_symmetric"], row["coherence_skew"]) == pytest.approx((c_s, c_n))
-        turns = [(parts[1] * torch.tensor([1, *signs])[:, None, None]).sum(0) for signs in product((1, -1), repeat=3)]
-        rank = sum(bool(n.norm() >= parts[1].sum(0).norm() * (1 - 1e-12)) for n in turns) / 8
-        assert row["coin_rank"] == rank and row["coin_rank_p"] == min(1, 2 * rank, 2 * (1 - rank + 1 / 8))
+        signs = torch.tensor([[1, *others] for others in product((1, -1), repeat=3)])[:, :, None, None]
+        of_s, of_n = ((part * signs).sum(1).square().sum((1, 2)) for part in parts)
+        ranks = [float((of >= of[0] * (1 - 1e-12)).double().mean()) for of in (of_s, of_n)]
+        assert row["coin_rank"] == ranks[1]
+        for p, rank in zip(("coherence_symmetric_p", "coin_rank_p"), ranks, strict=True):
+            assert row[p] == min(1, 2 * rank, 2 * (1 - rank + 1 / 8))
     said = table(saved)
     sd = layers["coherence_skew_null_sd"].median()
-    assert "direction- part layer symmetry z p ality z p c_S c_N rank" in said and f"c_N would be 1 ± {sd:.2g}" in said
-    assert "by rank" not in said and "With 4 heads, no rank can have a star." in said  # the smallest is 1/8
+    assert "direction- part layer symmetry z p ality z p c_S c_N rank" in said and f"c_N is 1 ± {sd:.2g}" in said
+    assert "c_N of" not in said and "With 4 heads, neither c_S nor c_N can have a star." in said  # the smallest is 1/8
     small_model("bert", num_hidden_layers=1, hidden_size=56, num_attention_heads=7)().save_pretrained(tmp_path / "7")
     seven = table(tmp_path / "7")
-    assert "of 1 layer by rank." in seven and "no rank" not in seven and set(rows["positions"]) == {"learned"}
+    assert (
+        re.search(r"c_N of [01] of 1 layer\.", seven)
+        and "neither" not in seven
+        and set(rows["positions"]) == {"learned"}
+    )
     small_model("gpt2", n_head=1)().save_pretrained(tmp_path)
-    assert "c_S" not in table(tmp_path) and "rank" not in table(tmp_path).partition("Random weights")[0]
+    assert "c_S" not in table(tmp_path) and "rank" not in table(tmp_path).partition("Random layers")[0]
 
 
 def test_several_models_have_a_line_each_and_the_same_columns_in_files(attngeo, refused, saved, tmp_path):
     torch.manual_seed(0)
     small_model("gpt2")().save_pretrained(tmp_path / "gpt")
     code, out, err = attngeo("score", saved, tmp_path / "gpt")
-    assert (code, err) == (0, "") and "2 models: scores of W_qk, gamma = 2" in out and "medians over layers" in out
-    lines = [line.split() for line in out.splitlines() if "coder" in line]
+    assert (
+        (code, err) == (0, "")
+        and "2 models: scores of W_qk, gamma = 2" in out
+        and "Each score is the median over the layers." in out
+    )
+    lines = [line.split() for line in out.splitlines() if "coder  " in line]
     rows = score_table([saved, tmp_path / "gpt"])
-    assert [line[:3] for line in lines] == [[row.model, row.part, row.positions] for row in rows]
-    assert [line[6] for line in lines] == [f"{row.symmetry:.4f}" for row in rows]
+    assert [line[:2] for line in lines] == [[row.model, row.part] for row in rows]
+    assert [line[2] for line in lines] == [f"{row.symmetry:.4f}" for row in rows]
+    assert [line[3:6] for line in lines] == [[f"{row.symmetry_outside}", "of", f"{row.n_layers}"] for row in rows]
+    assert [line[13] for line in lines] == [row.positions for row in rows]
+    (alone,) = (line for line in attngeo("score", saved)[1].splitlines() if line.startswith("For comparison"))
+    assert f"\n{rows[0].model}: {alone}\n" in out
     for name, read in {"m.csv": pd.read_csv, "m.json": pd.read_json}.items():
         assert attngeo("score", saved, tmp_path / "gpt", "-o", tmp_path / name)[0] == 0
         pd.testing.assert_frame_equal(
@@ -392,7 +407,9 @@ def test_several_models_have_a_line_each_and_the_same_columns_in_files(attngeo, 
     assert attngeo("score", saved, tmp_path / "gpt", "-o", tmp_path / "m.html")[0] == 0
     assert "<td>gpt</td>" in (tmp_path / "m.html").read_text()
     code, out, err = attngeo("score", saved, "/nowhere", tmp_path / "gpt")
-    assert code == 2 and err.count("\n") == 1 and "/nowhere" in err and out.count("coder") == 2 and "nowhere" not in out
+    assert (
+        code == 2 and err.count("\n") == 1 and "/nowhere" in err and out.count("coder  ") == 2 and "nowhere" not in out
+    )
     assert "--layer is for one model, and 2 are named" in refused("score", saved, saved, "--layer", "1")
     assert "--revision is for one model" in refused("score", saved, saved, "--revision", "main")
     assert "/nowhere" in refused("score", "/nowhere", "/nowhere/else")
@@ -407,11 +424,11 @@ def test_every_remark_about_a_model_is_below_the_table_of_several_and_in_json(at
     assert f"\n{name}: Queries or keys are zero, so there is nothing to score, in encoder layer 1.\n" in out
     assert f"\n{name}: attngeo does not follow these keys of the configuration: my_attention = 3" in out
     assert f"\n{name}: The config says hidden_size = 64, but the weights have width 32.\n" in out
-    assert f"\ntiny-bert, {name}: Not part of W_qk, and so not part of the scores: " in out
-    assert "\nAll: Not part" in attngeo("score", saved, saved)[1]
+    assert f"\ntiny-bert, {name}: These parts of the attention are outside of W_qk, so no score includes them: " in out
+    assert "\nAll models: These parts" in attngeo("score", saved, saved)[1]
     several = json.loads(attngeo("score", saved, zero, "--format", "json")[1])
     (alone, *_), (first, second) = json.loads(attngeo("score", zero, "--format", "json")[1]), several
-    for sentence in ("my_attention = 3", "hidden_size = 64", "Not part of W_qk"):
+    for sentence in ("my_attention = 3", "hidden_size = 64", "outside of W_qk"):
         assert sum(sentence in remark for remark in alone["remarks"]) == 1
         assert sum(sentence in remark for remark in second["remarks"]) == 1
     assert not any("hidden_size" in remark for remark in first["remarks"])

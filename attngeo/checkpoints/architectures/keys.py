@@ -21,9 +21,9 @@ from attngeo.checkpoints.architectures.entry import Attention, Tower
 
 # what a layer may have in its logits beside W_qk, by the words of Attention.beside
 BESIDE = {
-    "distances": "positions by a bias of the logits for each distance",
-    "relative": "positions by keys for each distance",
-    "untold": "positions by rotations or biases, where the code of the model has them, which the files do not tell",
+    "distances": "positions encoded by a bias of the logits for each distance",
+    "relative": "positions encoded by keys for each distance",
+    "untold": "positions encoded by rotations or biases, if the code of the model has any (the files do not tell)",
     "gains": "gains of the layer normalisation before queries and keys",
     "norms": "norms of queries and keys",
     "biases": "biases",
