@@ -16,13 +16,13 @@ TABLE = RECORDS / "costs.md"
 
 def costs(records: Path = RECORDS) -> str:
     """The table in Markdown, followed by a sentence on where and when we timed the scores."""
-    lines = ["| what is done | cost | another way | its cost |", "|---|---|---|---|"]
+    lines = ["| task | cost with attngeo | alternative | cost of the alternative |", "|---|---|---|---|"]
     lines += [f"| {' | '.join(row)} |" for row in _rows(records)]
     about = _entries(records, "scores", "test_sum_over_heads")[0]["about"]
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     where = (
-        f"The scores were timed on {about['date']} at commit {about['commit'][:10]}, with"
-        f" {about['threads']} thread of this processor: {about['cpu']} ({versions})."
+        f"We timed the scores on {about['date']} at commit `{about['commit'][:10]}`, with {about['threads']} thread of an"
+        f" {about['cpu']} ({versions})."
     )
     return "\n".join([*lines, "", where, ""])
 
@@ -49,7 +49,7 @@ def _rows(records: Path) -> Iterator[tuple[str, str, str, str]]:
     for row in _measured(records, "training", "test_tokens"):
         work = f"`attngeo train` of BERT-mini with a vocabulary of {row['vocabulary']:,}"
         ours, other = f"{row['ours']:,.0f} tokens/s", f"{row['released']:,.0f} tokens/s"
-        yield work, ours, "the configuration of the paper's code", other
+        yield work, ours, "the configuration of the authors' code", other
 
 
 def _seconds(rounds: Sequence[float]) -> str:
