@@ -21,8 +21,8 @@ def costs(records: Path = RECORDS) -> str:
     about = _entries(records, "scores", "test_sum_over_heads")[0]["about"]
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     where = (
-        f"We timed the scores on {about['date']} at commit `{about['commit'][:10]}`, with {about['threads']} thread of an"
-        f" {about['cpu']} ({versions})."
+        f"We timed the scores on {about['date']} at commit `{about['commit'][:10]}`, with {about['threads']} thread of"
+        f" an {about['cpu']} ({versions})."
     )
     return "\n".join([*lines, "", where, ""])
 
