@@ -62,6 +62,11 @@ class LocalFolder(Repository):
             why = other
         elif not any(self.path.iterdir()):
             why = "is an empty folder. Give a folder with config.json and weights, a weight file, or an id of the Hub"
+        elif files.startswith(ANY) and (parts := _parts_of_one_model(self.path)):
+            why = f"has {parts} of one model, but {WEIGHTS[1]} is missing; fetch the checkpoint again with this file"
+        elif files.startswith(ANY) and len(found := weight_names(self.path)) > 1:
+            why = f"has {len(found)} weight files of unusual names ({', '.join(found[:5])}). They may be different"
+            why += f" models, so name one of them, such as {self.path / found[0]}"
         elif not configured:
             why = (
                 "has no config.json, which tells the model type and the number of heads. In transformers,"
@@ -69,11 +74,6 @@ class LocalFolder(Repository):
                 " read with a number of heads (--heads N). If another library made the checkpoint, convert it, or load"
                 " it with that library and give the model and a config to attngeo.open_model"
             )
-        elif not shard and (parts := _parts_of_one_model(self.path)):
-            why = f"has {parts} of one model, but {WEIGHTS[1]} is missing; fetch the checkpoint again with this file"
-        elif not shard and len(found := weight_names(self.path)) > 1:
-            why = f"has {len(found)} weight files of other names, each a model or a part: name one of"
-            why += f" {', '.join(found[:5])}"
         else:
             why = f"has no {files}; fetch the checkpoint again, or save it with save_pretrained"
         return CheckpointError(f"{self.path} {why}.")

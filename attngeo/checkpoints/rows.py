@@ -48,6 +48,7 @@ def score_table(
     fold_norm: bool = False,
     distance: int | None = None,
     fold_qk_norm: bool = False,
+    config: Any = None,
 ) -> ScoreTable: ...
 def score_table(
     source: Source | Any,
@@ -58,6 +59,7 @@ def score_table(
     fold_norm: bool = False,
     distance: int | None = None,
     fold_qk_norm: bool = False,
+    config: Any = None,
 ) -> ScoreTable | ModelTable:
     """``s`` (Def. 3.1) and ``d`` (Def. 3.2) of every layer and head, compared with random weights.
 
@@ -71,6 +73,7 @@ def score_table(
             opened.
         fold_norm, fold_qk_norm: see `attngeo.open_checkpoint`. With gains, z and p are NaN.
         distance: score ``W_q R_m W_k^T`` at this distance m (see `attngeo.open_checkpoint`).
+        config: configuration of a model in memory, such as that of a state dict (see `attngeo.open_model`).
 
     Warns:
         UserWarning: some models in the list could not be read. The table contains the remaining models.
@@ -79,7 +82,14 @@ def score_table(
         CheckpointError: a tensor cannot be read or is not finite, or none of the models in the list can be read.
         ParameterError: gamma is negative or not finite, or ``source`` is already open with different options.
     """
-    asked = {"matrix": matrix, "fold_norm": fold_norm, "distance": distance, "fold_qk_norm": fold_qk_norm}
+    asked: dict[str, Any] = {
+        "matrix": matrix,
+        "fold_norm": fold_norm,
+        "distance": distance,
+        "fold_qk_norm": fold_qk_norm,
+    }
+    if config is not None:
+        source = open_model(source, config, **asked)
     if isinstance(source, list | tuple):
         opens = partial(_opened, asked=asked)
         table, unread, _ = models_table(source, opens, gamma, convention)

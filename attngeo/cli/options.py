@@ -9,6 +9,7 @@ import click
 
 from attngeo.bilinear.conventions import GAMMA, Convention, require_gamma
 from attngeo.cli.formats import SUFFIXES
+from attngeo.errors import ParameterError
 
 
 class _Place(click.Path):
@@ -33,6 +34,17 @@ def _threshold(context: click.Context, option: click.Parameter, value: float) ->
     return value
 
 
+def _once(context: click.Context, option: click.Parameter, files: tuple[Path, ...]) -> Path | None:
+    if len(files) > 1:
+        raise ParameterError(
+            f"{option.opts[0]} was given {len(files)} times ({', '.join(map(str, files))}), but can be given only once."
+        )
+    return files[0] if files else None
+
+
+once = {"type": FILE, "multiple": True, "callback": _once}  # for a file to write, of which click would take the last
+
+
 gamma = click.option(
     "--gamma",
     default=GAMMA,
@@ -54,7 +66,7 @@ scoring = several(
         type=click.Choice(list(SUFFIXES)),
         help="Set the output format. By default, it follows from the suffix of the output file.",
     ),
-    click.option("-o", "--output", type=FILE, help="Write the result to this file instead of stdout."),
+    click.option("-o", "--output", **once, help="Write the result to this file instead of stdout."),
 )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from attngeo.cli.options import FILE
+from attngeo.cli.options import once
 from attngeo.cli.terminal import say, screen
 from attngeo.errors import ParameterError, needs
 from attngeo.files.checkout import chapters, current_profile, root
@@ -28,7 +28,7 @@ from attngeo.files.checkout import chapters, current_profile, root
     "--profile", metavar="NAME", help="Use this profile: smoke, cpu or gpu. The default is ATTNGEO_PROFILE or cpu."
 )
 @click.option(
-    "-o", "--output", type=FILE, help="Write this page (.html) or notebook (.ipynb). The default is CHAPTER.ipynb."
+    "-o", "--output", **once, help="Write this page (.html) or notebook (.ipynb). The default is CHAPTER.ipynb."
 )
 @click.option("--open", "opened", is_flag=True, help="Open the result in the default program of the system.")
 @click.option("--list", "listing", is_flag=True, help="List the chapters and their parameters.")

@@ -151,10 +151,18 @@ class CaptionedFigure:
             figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
         return buffer.getvalue()
 
-    def save(self, path: Path) -> None:
-        """Write the figure to a file, in the format of its suffix."""
+    def save(self, path: str | Path) -> None:
+        """Write the figure to a file, in the format of its suffix.
+
+        Raises:
+            ParameterError: the suffix is missing, or is not that of a format.
+        """
+        if Path(path).suffix[1:].lower() not in self.figure.canvas.get_supported_filetypes():
+            raise ParameterError(f"{path} does not end like the name of a picture; end it in .svg, .png or .pdf.")
         with house_style(), atomic_path(path) as temporary:
             self.figure.savefig(temporary)
+
+    savefig = save  # its name in matplotlib
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict[str, str], dict]:
         words = {kind: typeset(" ".join(text.split())) for kind, text in (("caption", self.caption), ("alt", self.alt))}

@@ -245,7 +245,10 @@ DAMAGES = {
     "a run": (instead("checkpoints/checkpoint-9", "checkpoints/checkpoint-10", "model"), "score /.*/model"),
     "a run not finished": (instead("checkpoints/checkpoint-9", "checkpoints/checkpoint-10"), "checkpoint-10"),
     "a trainer's state": (instead("optimizer.pt"), "save_pretrained"),
-    "two models": (two_models, "2 weight files of other names"),
+    "two models": (
+        two_models,
+        r"2 weight files of unusual names \(a.safetensors, b.safetensors\).*, such as /.*/a.safetensors\.",
+    ),
     "Lightning, with objects": (by_lightning(argparse.Namespace(lr=1)), "epoch=3.ckpt is .* safetensors"),
     "no config": (lambda f, m: (f / "config.json").unlink(), "config.json"),
     "model_type is a number": (config(model_type=3), ": model_type is 3 in the config"),

@@ -81,6 +81,15 @@ def test_a_number_of_heads_is_enough(save, split, model_type, tmp_path, as_user)
     assert any("the files do not tell" in words for words in checkpoint.left_out) == (model_type == "timm")
 
 
+def test_of_several_files_one_has_to_be_named(tmp_path, as_user):
+    nanogpt(tmp_path)
+    (tmp_path / "ckpt.pt").rename(tmp_path / "best.pt")
+    nanogpt(tmp_path)
+    with pytest.raises(CheckpointError, match=r"has 2 weight files .*best.pt, ckpt.pt.* such as /.*/best.pt\."):
+        open_checkpoint(tmp_path, heads=HEADS)
+    assert len(open_checkpoint(tmp_path / "ckpt.pt", heads=HEADS)) == 2
+
+
 def clip(folder, **cfg):
     """mlfoundations/open_clip: a text tower and a vision tower, whose heads are given by their width."""
     name = "transformer.resblocks.0.attn.in_proj_weight"

@@ -67,9 +67,22 @@ def test_a_table_draws_itself(folders, tmp_path):
     assert "symmetry" in figure.alt.lower() and "image/svg+xml" in figure._repr_mimebundle_()[0]
     figure.save(tmp_path / "s.png")
     assert (tmp_path / "s.png").stat().st_size > 1000
+    for name in ("out_p", "out.xyz"):
+        with pytest.raises(ParameterError, match=f"{name} does not end .* end it in .svg, .png or .pdf"):
+            figure.savefig(tmp_path / name)
+    figure.savefig(f"{tmp_path}/out.PDF")
+    assert [path.name for path in tmp_path.glob("out*")] == ["out.PDF"]
     gone = {name: None for name in sys.modules if name.startswith(("matplotlib", "attngeo.plot"))}
     with mock.patch.dict(sys.modules, gone | {"matplotlib": None}), pytest.raises((MissingExtra, ImportError)):
         score_table(folders[0]).plot()
+
+
+def test_a_state_dict_is_scored_with_its_config(folders):
+    model = small_model("gpt2")()
+    table = score_table(model.state_dict(), config=model.config, fold_norm=True)
+    assert [row.symmetry for row in table] == [row.symmetry for row in score_table(model, fold_norm=True)]
+    with pytest.raises(CheckpointError, match="open_checkpoint takes a path"):
+        score_table(folders[0], config=model.config)
 
 
 def test_a_table_of_heads_alone_is_not_drawn(folders):

@@ -93,6 +93,8 @@ def test_files_follow_their_suffix_and_hold_the_same_numbers(attngeo, scored, sa
 
 
 REFUSED = {  # in the folder of a checkpoint; what the sentence names
+    ". -o /tmp/a.csv -o /tmp/a.json": "-o was given 2 times (/tmp/a.csv, /tmp/a.json)",
+    ". --plot /tmp/a.svg --plot /tmp/a.png": "--plot was given 2 times",
     "/nowhere": "'/nowhere'",
     "": "'PATH_OR_ID...'",
     "''": "no file or folder ''",
