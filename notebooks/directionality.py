@@ -265,7 +265,9 @@ show(sign_of_directionality(gamma=gamma, n=n_strong, seed=seed))
 # Columns do become long under other conditions, which the paper does not state. One of these conditions is specific to
 # decoders: with a softmax and a causal mask, the first positions of a sequence contribute most to the update. If each
 # embedding at these positions is dominated by a single coordinate, a few columns become long. We do not know whether the
-# causal mask caused the long columns of trained decoders.
+# causal mask caused the long columns of trained decoders. Rotary position embeddings are another possible cause:
+# {cite:t}`jin2025` report that they produce very large values in a few dimensions of queries and keys. Whether these values
+# also make a few columns of $W_{qk}$ long has not been tested.
 
 # %% tags=["remove-cell"]
 low, high = gpt_2(LOW), gpt_2(HIGH)

@@ -602,8 +602,9 @@ show(figure_s5_on_recorded_runs())
 # ````
 #
 # The conserved quantity changes in two cases. If the head has biases $b_q$ and $b_k$, the logits depend on factors with one
-# additional row, so $W_q^\top W_q + b_q b_q^\top - W_k^\top W_k - b_k b_k^\top$ is conserved instead. If several query heads share
-# their keys, the same proof with stacked query heads shows that $\sum_h W_{q,h}^\top W_{q,h} - W_k^\top W_k$ is conserved.
+# additional row, so $W_q^\top W_q + b_q b_q^\top - W_k^\top W_k - b_k b_k^\top$ is conserved instead. If several query heads
+# share their keys, the same proof with stacked query heads shows that $\sum_h W_{q,h}^\top W_{q,h} - W_k^\top W_k$ is
+# conserved. {cite:t}`marcotte2025` determine all quantities that gradient flow conserves in a single attention layer.
 #
 # If queries and keys are equal at initialisation, their Gram matrices, and thus their singular values, therefore remain equal under
 # gradient flow without biases, although $W_{qk}$ may lose its symmetry. Adam conserves the difference less well than gradient descent

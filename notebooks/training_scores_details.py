@@ -743,12 +743,16 @@ table(
 # %% [markdown]
 # ## Where symmetry falls again
 #
-# For every setting, we find the step at which the symmetry score, averaged over seeds, has its peak, and measure by how much the
-# score decreases from this step to the end of training. For each seed, we use the peak of the other seeds. In {glue:text}`n-fall` of
-# {glue:text}`n-alone` settings with one seed, the symmetry score of the encoders decreases by more than {glue:text}`least-fall` from a
-# low peak. In none of the {glue:text}`n-several` settings with learned position embeddings and at least three seeds does the
-# symmetry score decrease by more than the variation between seeds. In {glue:text}`n-planned-fall` planned experiments with other types
-# of positional encoding, the decrease is larger than the variation between seeds. These experiments are {glue:text}`planned-fall`.
+# For every setting, we find the step at which the symmetry score, averaged over seeds, has its peak, and measure by how much
+# the score decreases from this step to the end of training. For each seed, we use the peak of the other seeds. In
+# {glue:text}`n-fall` of {glue:text}`n-alone` settings with one seed, the symmetry score of the encoders decreases by more
+# than {glue:text}`least-fall` from a low peak. In none of the {glue:text}`n-several` settings with learned position
+# embeddings and at least three seeds does the symmetry score decrease by more than the variation between seeds. In
+# {glue:text}`n-planned-fall` planned experiments with other types of positional encoding, the decrease is larger than the
+# variation between seeds. These experiments are {glue:text}`planned-fall`. Other properties of the weights also change in
+# phases: {cite:t}`liu2026` reports that the stable rank of weight matrices decreases during pretraining in a wave that moves
+# from early to late layers, and that query and key weights depend on depth in this way, whereas value and output weights are
+# compressed uniformly.
 
 # %% tags=["remove-cell"]
 rises = climbs(runs)
