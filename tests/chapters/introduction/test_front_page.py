@@ -60,7 +60,7 @@ def test_the_output_that_is_shown_has_the_scores_of_the_survey():
     layers = scores[(scores["model"] == told.SCORED) & (scores["head"] == -1)]["symmetry"]
     rows = [line.split() for line in printed().splitlines() if line.startswith("encoder")]
     np.testing.assert_allclose([float(row[2].rstrip("*")) for row in rows], layers, atol=6e-5)
-    assert f"symmetry {layers.median():.4f}" in printed()
+    assert f"is {layers.median():.4f} for symmetry" in printed()
     terminal = told.terminal()
     assert all(line in terminal for line in printed().splitlines() if line)
 
