@@ -14,6 +14,7 @@ from torch import Tensor
 
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.moments import ROUGH, near_one
+from attngeo.bilinear.on_gpu import full_float32, to_cpu
 
 EXACT_HEADS = 12  # up to this number of heads, all 2^(H - 1) ways of transposing them are tried
 TOSSES = 4096  # number of random ways of transposing the heads of a layer with more heads
@@ -69,7 +70,7 @@ def head_coherence(form: BilinearForm, seed: int = 0) -> Coherence:
         With independent query factors of random sign, c_S and c_N have the mean 1 and the standard deviation ``2
         sqrt(sum_{g<h} <S_g, S_h>^2) / sum_h ||S_h||^2``, likewise for N_h, also if heads share keys.
     """
-    symmetric, skew = part_products(near_one(form))
+    symmetric, skew = to_cpu(*part_products(near_one(form)))
     of_symmetric, of_skew = float(symmetric.sum()), float(skew.sum())
     heads_symmetric, heads_skew = float(symmetric.trace()), float(skew.trace())
     signs = _tosses(form.n_heads, None if form.n_heads <= EXACT_HEADS else seed).to(skew)
@@ -94,26 +95,20 @@ def part_products(form: BilinearForm) -> tuple[Float[Tensor, "heads heads"], Flo
 
     They are half the sum and half the difference of ``<M_g, M_h> = sum((q_g^T q_h) * (k_g^T k_h))`` and
     ``<M_g, M_h^T> = sum((k_g^T q_h) * (q_g^T k_h))``, so that no d x d matrix has to be formed. If heads share keys,
-    ``<M_g, M_h> = sum((q_g k_g^T k_h) * q_h)`` needs fewer products.
+    ``<M_g, M_h> = sum((q_g k_g^T k_h) * q_h)`` needs fewer operations.
     """
     q, k = (factor.detach().to(working_type(form)).mT for factor in (form.wq, form.wk))  # (heads, d_head, d)
-    group = form.n_heads // form.n_kv_heads
-    straight = torch.zeros(form.n_heads, form.n_heads, dtype=torch.float64, device=q.device)
-    crossed = torch.zeros_like(straight)
-    for key in range(form.n_kv_heads):
-        own, later = slice(key * group, (key + 1) * group), slice(key * group, None)
-        keys = _blocks(k[key : key + 1], k[key:])
-        if group == 1:
-            straight[own, later] = (_blocks(q[own], q[later]) * keys).sum((1, 3)).double()
+    by_key = q.unflatten(0, (len(k), -1))  # (keys, queries of a key, d_head, d)
+    with full_float32():
+        keys = _all_pairs(k, k).view(*k.shape[:2], *k.shape[:2])
+        crossed = _all_pairs(k, q).view(*k.shape[:2], *by_key.shape[:3])
+        products = [torch.einsum("aibhj,bjagi->agbh", crossed, crossed)]
+        if len(q) == len(k):
+            products.append((_all_pairs(q, q).view_as(keys) * keys).sum((1, 3)))
         else:
-            by_key = q[later].reshape(form.n_kv_heads - key, group, -1)
-            for head in range(own.start, own.stop):
-                mapped = (keys[0].flatten(1).T @ q[head]).view(form.n_kv_heads - key, -1, 1)  # k_h^T k_g q_g^T
-                straight[head, later] = (by_key @ mapped).flatten().double()
-        key_query = _blocks(k[key : key + 1], q[later])[0].unflatten(1, (-1, group))
-        products = torch.einsum("gakb,akhb->gkh", _blocks(q[own], k[key:]), key_query)
-        crossed[own, later] = products.flatten(1).double()
-    straight, crossed = (product.triu() + product.triu(1).T for product in (straight, crossed))
+            mapped = (torch.einsum("ibj,gid->bgjd", *pair) for pair in zip(keys, by_key, strict=True))  # q_g k_g^T k_h
+            products.append(torch.stack([torch.einsum("bgjd,bhjd->gbh", of_key, by_key) for of_key in mapped]))
+    crossed, straight = (product.reshape(len(q), len(q)).double() for product in products)
     return (straight + crossed) / 2, (straight - crossed) / 2
 
 
@@ -122,9 +117,9 @@ def working_type(form: BilinearForm) -> torch.dtype:
     return torch.float32 if form.d_model >= ROUGH and form.wq.dtype != torch.float64 else torch.float64
 
 
-def _blocks(a: Float[Tensor, "m d_head d"], b: Float[Tensor, "n d_head d"]) -> Float[Tensor, "m d_head n d_head"]:
+def _all_pairs(a: Float[Tensor, "m r d"], b: Float[Tensor, "n r d"]) -> Float[Tensor, "mr nr"]:
     """``a_g^T b_h`` for all pairs of heads, from one product; both factors are given transposed."""
-    return (a.flatten(0, 1) @ b.flatten(0, 1).T).view(*a.shape[:2], *b.shape[:2])
+    return a.flatten(0, 1) @ b.flatten(0, 1).T
 
 
 @lru_cache(maxsize=8)

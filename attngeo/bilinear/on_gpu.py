@@ -47,7 +47,7 @@ def heads_on_gpu(form: BilinearForm, dtype: torch.dtype) -> Moments:
 def _by_products(q: Float[Tensor, "heads d r"], k: Float[Tensor, "heads d r"]) -> tuple[Tensor, Tensor, Tensor]:
     """``||M||^2``, ``Tr(MM)`` and the norms of rows and columns, (2, heads, d), as `gram_moments` computes them."""
     factors = torch.stack((q, k))
-    with _full_float32():
+    with full_float32():
         grams, crossed = factors.mT @ factors, k.mT @ q
         squares = ((factors @ grams.flip(0)) * factors).sum(-1).double()  # (2, heads, d)
     crossed = crossed.double()
@@ -56,7 +56,7 @@ def _by_products(q: Float[Tensor, "heads d r"], k: Float[Tensor, "heads d r"]) -
 
 def _whole(q: Float[Tensor, "d r"], k: Float[Tensor, "d r"]) -> tuple[Tensor, Tensor, Tensor]:
     """``||M||^2``, ``Tr(MM)`` and the norms of rows and columns, (2, d), of ``M = q k^T``, which is held in memory."""
-    with _full_float32():
+    with full_float32():
         m = q @ k.T
     norms = torch.stack([torch.linalg.vector_norm(m, dim=axis) for axis in (1, 0)]).double()
     stripes = [slice(start, start + STRIPE) for start in range(0, len(m), STRIPE)]
@@ -81,7 +81,7 @@ def to_cpu(*parts: Tensor) -> list[Tensor]:
 
 
 @contextmanager
-def _full_float32() -> Iterator[None]:
+def full_float32() -> Iterator[None]:
     """Products in float32 with all 24 bits of the mantissa; with TF32, a GPU uses 11 bits, too few for a score."""
     matmul = torch.backends.cuda.matmul
     name, full = ("fp32_precision", "ieee") if hasattr(matmul, "fp32_precision") else ("allow_tf32", False)

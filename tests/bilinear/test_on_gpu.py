@@ -9,6 +9,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from attngeo import BilinearForm, directionality_score, score, score_heads, symmetry_score
 from attngeo.bilinear import on_gpu
+from attngeo.bilinear.coherence import part_products
+from attngeo.bilinear.moments import near_one
 from attngeo.errors import MatrixError
 
 SHAPES = {  # d, query heads, key heads, width of a head
@@ -148,12 +150,23 @@ def test_the_number_of_operations_depends_neither_on_heads_nor_on_width(of):
     assert waits <= 2
 
 
+def test_products_between_heads_need_few_operations_and_one_product_has_all_pairs():
+    counts = []
+    for shape in ((512, 4, 4, 128), (512, 16, 16, 32), (512, 16, 2, 32), (512, 24, 2, 16)):
+        form = a_form(*shape, torch.bfloat16)
+        with Operations() as seen:
+            part_products(near_one(form))
+        counts.append(seen.counted.total())
+        assert seen.counted["aten._local_scalar_dense.default"] <= 4  # each a wait of the CPU
+    assert counts[0] == counts[1] and counts[2] == counts[3] and max(counts) < 70
+
+
 def test_products_have_all_bits_whatever_the_user_allows():
     matmul = torch.backends.cuda.matmul
     before = matmul.fp32_precision
     try:
         matmul.fp32_precision = "tf32"
-        with on_gpu._full_float32():
+        with on_gpu.full_float32():
             assert matmul.fp32_precision == "ieee"
         assert matmul.fp32_precision == "tf32"
     finally:
