@@ -34,6 +34,7 @@ NARROW = 3.4  # inches, the width of a figure on a phone at its own size
 LETTERS = 38  # of a line of its labels
 LINE = 0.17  # inches, its height
 TICK_LETTERS = 15  # of a line of words beside its panel
+NUMBER_LETTERS = 6  # of a number there, at most
 SEQUENTIAL = "cividis"  # values of one sign
 
 _STYLE = mpl.rc_params_from_file(Path(__file__).with_name("house.mplstyle"), use_default_template=False)
@@ -85,10 +86,12 @@ def one_column(figure: Figure) -> Figure:
             axes.set_ylabel(axes.get_ylabel() or beside.get_ylabel())
             axes.set_xlabel(axes.get_xlabel() or above[-1].get_xlabel())
             axes.set_title(axes.get_title(loc="left") or above[0].get_title(loc="left"), loc="left")
-    keys = {}  # of legends that stand outside panels: words, and the handle that they explain
+    keys = {}  # of legends that stand below the panels: words, and the handle that they explain
     for axes in panels:
         axes.set_xlabel(textwrap.fill(axes.get_xlabel(), LETTERS))
         ticks = [text.get_text() for text in axes.get_yticklabels()]
+        if max(map(len, ticks), default=0) > NUMBER_LETTERS:  # words, so that the panel is narrower than its label
+            axes.set_xlabel(axes.get_xlabel(), loc="right")
         if any(len(words) > TICK_LETTERS and "$" not in words for words in ticks):
             broken = [textwrap.fill(words, TICK_LETTERS) for words in ticks]
             lines, room = max(words.count("\n") + 1 for words in broken), axes.get_position().height / len(ticks)
@@ -96,8 +99,10 @@ def one_column(figure: Figure) -> Figure:
                 axes.set_yticks(axes.get_yticks(), broken)
             else:
                 axes.tick_params(axis="y", labelsize="x-small")
-    outside = [legend for legend in map(Axes.get_legend, panels) if legend and not legend.get_bbox_to_anchor().width]
-    for legend in (*copy.legends, *outside):
+    legends = [legend for legend in map(Axes.get_legend, panels) if legend]
+    if len(panels) > 1:  # the legend of one of several panels may be about this panel alone
+        legends = [legend for legend in legends if not legend.get_bbox_to_anchor().width]
+    for legend in (*copy.legends, *legends):
         words = [textwrap.fill(text.get_text(), LETTERS) for text in legend.get_texts()]
         keys |= dict(zip(words, legend.legend_handles, strict=True))
         legend.remove()

@@ -77,6 +77,21 @@ def test_on_a_phone_panels_stand_below_each_other_with_the_labels_that_they_shar
     assert figure.get_size_inches().tolist() == before and grid[0, 1].get_ylabel() == ""
 
 
+def test_on_a_phone_the_legend_of_a_single_panel_stands_below_it_and_no_label_is_cut():
+    figure, panel = new_figure(6.4, 4)
+    panel.plot([0, 1], [0, 1], label="a line with a long explanation that would cover it")
+    panel.set(xlabel="a label that is wider than its panel")
+    panel.set_yticks([0, 0.5, 1], ["a family with a long name", "another family of models", "one"])
+    panel.legend(loc="center right")
+    narrow = one_column(figure)
+    narrow.draw_without_rendering()
+    (axes,) = narrow.axes
+    assert axes.get_legend() is None and len(narrow.legends) == 1
+    for box in (axes.xaxis.label.get_window_extent(), narrow.legends[0].get_window_extent()):
+        assert 0 <= box.x0 and box.x1 <= narrow.bbox.x1
+    assert narrow.legends[0].get_window_extent().y1 <= axes.xaxis.label.get_window_extent().y0
+
+
 @pytest.mark.parametrize("caption, alt", [(" ", "a"), ("c", "\n"), ("c", "a " * 61)])
 def test_a_figure_without_words_is_refused(caption, alt):
     with pytest.raises(ParameterError):

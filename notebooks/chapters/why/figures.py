@@ -68,7 +68,7 @@ def ranks_of_families(found: Directions, names: Mapping[tuple[str, str], str]) -
     rows = [("decoder", *item) for item in found.decoders.families.items()]
     rows += [("encoder", *item) for item in found.encoders.families.items()]
     rows.sort(key=lambda row: (row[0] == "decoder", -row[2]))
-    figure, panel = new_figure(6.4, 0.9 + 0.22 * len(rows))
+    figure, panel = new_figure(6.4, 1.3 + 0.22 * len(rows))
     places = np.arange(len(rows))
     for part, colour in (("encoder", PART_COLOURS["encoder"]), ("decoder", PART_COLOURS["decoder"])):
         chosen = [place for place, row in zip(places, rows, strict=True) if row[0] == part]
@@ -76,7 +76,7 @@ def ranks_of_families(found: Directions, names: Mapping[tuple[str, str], str]) -
     panel.axvline(0.5, color=NEUTRAL, linewidth=1, linestyle="--", label="independent directions (null model)")
     panel.set(xlabel="rank in the null model (0: all heads have the same direction)", xlim=(-0.03, 0.85))
     panel.set_yticks(places, [names[part, family] for part, family, _ in rows])
-    panel.legend(loc="center right")
+    figure.legend(loc="outside lower center", ncols=3)
     means = (
         f"{number(found.decoders.rank, 3)} over {len(found.decoders.families)} families of decoders and"
         f" {number(found.encoders.rank, 2)} over {len(found.encoders.families)} families of encoders"
