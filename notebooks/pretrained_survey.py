@@ -30,7 +30,7 @@ from attngeo.experiments.survey.families import GROUPS, least_told, of_families
 from chapters.heads_or_sum.evidence import PARTS, evidence, families, heads_outside, whole
 from chapters.heads_or_sum.pictures import symmetry_of_families
 from chapters.pretrained_survey import sizes, told
-from chapters.pretrained_survey.by_size import symmetry_by_size
+from chapters.pretrained_survey.by_family import symmetry_by_family
 from chapters.pretrained_survey.chosen import chosen, without
 from chapters.pretrained_survey.measures import end_against_half, of_modality, recorded_weights
 from livingpaper.claims.claim import Verdict, claim, compare, exact
@@ -54,7 +54,7 @@ glue("equal-size-short", told.one_line(told.of_equal_size_in_short(released)))
 glue("equal-size", told.one_line(told.equal_size(released, models.read)))
 
 # %% tags=["remove-input"]
-symmetry_by_size(models, told.left_out(unsized))
+symmetry_by_family(models, told.left_out(unsized))
 
 # %% tags=["remove-cell"]
 in_figure = released_results().query("figure == '2'")
@@ -148,8 +148,8 @@ show(section_3_symmetry_in_language(leave_out), unfolded=True)
 # %% [markdown]
 # ## Larger encoders are less symmetric
 #
-# {glue:text}`falls` {numref}`fig-survey-sizes` shows every model, and {numref}`tab-survey-sizes` shows the medians.
-# {glue:text}`largest`
+# {glue:text}`falls` The last figure of the [front page](introduction.py) shows every model by its size, and
+# {numref}`tab-survey-sizes` shows the medians. {glue:text}`largest`
 #
 # {glue:text}`inside`
 

@@ -13,8 +13,6 @@ from chapters.introduction.front_figure import SIDE, front_figure
 from chapters.introduction.models_by_size import language_models, models_by_size
 from chapters.introduction.three_words import NUMBERS, three_words
 from chapters.positions_pictures import EXPERIMENT, KERNELS, LAYER, RUNS, pictured
-from chapters.pretrained_survey.by_size import symmetry_by_size
-from chapters.pretrained_survey.chosen import chosen
 from chapters.two_scores.build_a_matrix import ROWS, build_a_matrix, built
 from click.testing import CliRunner
 from interactive_page import open_interactive
@@ -375,29 +373,3 @@ def test_scores_of_words_follow_the_symmetry_and_the_pair_that_are_chosen(browse
     assert_says(-1.0, 0, 1)
     points = stage.find_element(By.CSS_SELECTOR, ".cloud").get_attribute("d").count("M")
     assert 0.95 * len(shown.data["tokens"]["skew"]) < points
-
-
-def test_a_model_is_found_by_name_and_by_pointing_and_groups_are_hidden(browser, tmp_path):
-    shown = symmetry_by_size(chosen(), "")
-    stage, points = open_interactive(browser, tmp_path, shown), shown.data["points"]
-    highest = max(points, key=lambda p: p["s"])
-
-    def assert_names(point):
-        said = sentence(stage).text.replace("\N{MINUS SIGN}", "-")
-        assert said.startswith(f"{point['model']}, {point['part']}, ") and f"s = {point['s']:.2f} (" in said
-
-    assert_names(highest)
-    at = points.index(next(p for p in points if p["model"] == "GPT-2" and p["group"] == "read"))
-    choose = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'))"
-    browser.execute_script(choose, control(stage, "Find a model"), f"{at} ")
-    assert_names(points[at])
-    chart = stage.find_element(By.TAG_NAME, "svg")
-    x, y = chart.find_element(By.CSS_SELECTOR, ".point.encoder:not(.half)").get_attribute("d").split("h")[0][1:].split()
-    pointed = """const box = arguments[0].getBoundingClientRect();
-      const scale = box.width / arguments[0].viewBox.baseVal.width;
-      arguments[0].dispatchEvent(new PointerEvent('pointermove',
-        {clientX: box.left + scale * arguments[1], clientY: box.top + scale * arguments[2]}))"""
-    browser.execute_script(pointed, chart, float(x), float(y))
-    assert_names(next(p for p in points if p["group"] == "released" and p["part"] == "encoder"))
-    control(stage, "ring").send_keys(Keys.SPACE)
-    assert not any(ring.get_attribute("d") for ring in stage.find_elements(By.CSS_SELECTOR, ".ringed"))

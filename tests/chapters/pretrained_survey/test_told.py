@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 from chapters.pretrained_survey import told
-from chapters.pretrained_survey.by_size import symmetry_by_size
+from chapters.pretrained_survey.by_family import symmetry_by_family
 from chapters.pretrained_survey.chosen import chosen
 
 from attngeo.errors import ParameterError
@@ -86,8 +86,13 @@ def test_a_family_that_is_not_known_and_too_few_families_are_refused(leave_out, 
         chosen(leave_out)
 
 
-def test_every_model_has_a_point_with_its_name():
-    shown = symmetry_by_size(ALL, "One is left out.")
-    counts = pd.DataFrame(shown.data["points"]).groupby("group").size().to_dict()
-    assert counts == {"released": len(ALL.released), "half": len(ALL.halves), "read": len(ALL.read)}
-    assert shown.still.caption.endswith("One is left out.") and "−0.88" in shown.still.caption
+def test_every_model_is_a_point_in_the_row_of_its_family():
+    shown = symmetry_by_family(ALL, "One is left out.")
+    (panel,) = shown.figure.axes
+    families = [text.get_text() for text in panel.get_yticklabels()]
+    points = [point for drawn in panel.collections for point in drawn.get_offsets().tolist()]
+    rows = pd.concat([ALL.released, ALL.halves, ALL.read])
+    expected = [[s, families.index(family)] for s, family in zip(rows["s"], rows["family"], strict=True)]
+    assert sorted(points) == sorted(expected)
+    assert families[0] == "ALBERT" and families[-1] == "stories260K" and "T5" in families[5:8]
+    assert shown.caption.endswith("One is left out.") and "models" in shown.caption
