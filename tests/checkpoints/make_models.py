@@ -40,31 +40,32 @@ def text() -> str:
         (
             "# Which model types are read",
             "",
-            "`attngeo` finds queries and keys by the `model_type` of a configuration and runs no code of the model. Of"
-            f" the {len(of_transformers) + left_out} model types of `transformers` {version}, it reads"
-            f" {len(of_transformers)} and leaves out {left_out}. It also reads {len(on_the_hub)} types whose code is on"
-            " the Hub alone, and any type that you [describe yourself](score.md#a-model-type-that-is-not-known).",
+            "`attngeo` uses the `model_type` in the configuration to find queries and keys, and never runs the code of"
+            f" a model. Of the {len(of_transformers) + left_out} model types of `transformers` {version}, it reads"
+            f" {len(of_transformers)} and does not support {left_out}. It also reads {len(on_the_hub)} types whose"
+            " code is available only on the Hub, and any model type that you"
+            " [describe yourself](score.md#a-model-type-that-is-not-known).",
             "",
-            "For each type of `transformers` that is read, a test compares the logits of the weights that were read"
-            " with the attention probabilities of a small model of that type. For the other types, a test compares"
-            " these logits with those of the published computation.",
+            "We test each supported type of `transformers` on a small model: the attention computed from the weights"
+            " that `attngeo` reads must equal the attention probabilities of the model. For the other types, we compare"
+            " the attention logits with an implementation of the published computation.",
             "",
-            "Checkpoints of nanoGPT, `timm`, open_clip and Megatron Core have no `model_type`. They are read as well,"
-            " where necessary with a [number of heads](score.md#which-models-can-be-scored).",
+            "Checkpoints of nanoGPT, `timm`, open_clip and Megatron Core have no `model_type`. They can also be read,"
+            " but some of them require [the number of heads](score.md#which-models-can-be-scored).",
             "",
-            "## Types whose code is on the Hub",
+            "## Types whose code is available only on the Hub",
             "",
             f"{listed(on_the_hub)}.",
             "",
-            "## Types that are not read",
+            "## Types that are not supported",
             "",
-            "A checkpoint of such a type is refused.",
+            "`attngeo` cannot open checkpoints of these types, for the following reasons.",
             "",
             "| reason | number | model types |",
             "|---|---|---|",
             *rows,
             "",
-            "## Types of transformers that are read",
+            "## Supported types of transformers",
             "",
             f"{listed(of_transformers)}.",
             "",
