@@ -98,7 +98,8 @@ def test_every_model_type_of_transformers_is_known_or_left_out_for_a_reason():
     assert make_models.PAGE.read_text(encoding="utf-8") == make_models.text()  # python tests/checkpoints/make_models.py
     read = re.search(r"it reads (\d+) ", make_models.text())[1]
     for page in ("README.md", "book/use/score.md"):
-        assert re.findall(r"(\d+) model types of\s`t", (make_models.PAGE.parents[2] / page).read_text("utf-8")) == [read]
+        text = (make_models.PAGE.parents[2] / page).read_text("utf-8")
+        assert re.findall(r"(\d+) model types of\s`t", text) == [read]
 
 
 @pytest.mark.parametrize("name", [name for name, entry in ARCHITECTURES.items() if isinstance(entry, Refused)])
