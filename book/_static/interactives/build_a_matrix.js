@@ -51,7 +51,7 @@ attngeo.interactive("build_a_matrix", (stage, data) => {
     y: { from: -0.5, to: 1.5, ticks: [0, 1], say: (v) => ["columns", "rows"][v] },
   });
   const marks = [0, 1].map((y) => ({
-    y, below: chart.dots("cloud"), above: chart.dots(y ? "encoder" : "decoder"), edge: chart.line("reference"),
+    y, below: chart.dots("cloud"), above: chart.dots("third"), edge: chart.line("reference"),
   }));
   const scores = element("p", { class: "ia-scores ia-wrapped" });
   const said = attngeo.said();

@@ -3,7 +3,7 @@ attngeo.interactive("positions", (stage, data) => {
   "use strict";
   const { element, number } = attngeo;
   const models = { encoder: "Encoder, fills in masked tokens", decoder: "Decoder, predicts the next token" };
-  const kinds = { table: "a table, which is learned", rotary: "rotary, no table" };
+  const kinds = { table: "learned embeddings", rotary: "rotary" };
   const [side, places, last] = [data.side, data.places, data.steps.length - 1];
   let kind = "table";
 
@@ -12,9 +12,10 @@ attngeo.interactive("positions", (stage, data) => {
       const { levels, kernel, s, d } = runs[model];
       return [name, { entries: attngeo.levels(levels), between: kernel && attngeo.levels(kernel), s, d }];
     }));
-    const kernel = attngeo.heatmap(`${title}: what W_qk makes of two places`);
-    const about = element("p", { class: "ia-scores" });
-    const matrix = attngeo.heatmap(`${title}: entries of W_qk`);
+    const kernel = attngeo.heatmap(`${title}: how much position i (row) attends to position j (column)`, model);
+    const about = element("p", { class: "ia-title" });
+    const matrix = attngeo.heatmap(`${title}: entries of W_qk`, model);
+    const shades = attngeo.key(model, "negative", "positive");
     const cloud = attngeo.mirrorCloud(`${title}: each entry against its mirror image`, model);
     const scores = element("p", { class: "ia-scores" });
     const draw = (frame) => {
@@ -23,7 +24,7 @@ attngeo.interactive("positions", (stage, data) => {
       matrix.draw(m, side, 127);
       cloud.draw(attngeo.pairs(m, side));
       kernel.node.style.display = between ? "" : "none";
-      about.textContent = between ? "Left: how place i scores place j, from positions alone" : "No table: W_qk reads words alone";
+      about.textContent = between ? "How much position i attends to position j" : "With rotary position embeddings, no part of W_qk compares positions alone";
       if (between) kernel.draw(between.subarray(frame * places * places, (frame + 1) * places * places), places, 127);
       scores.replaceChildren(
         element("span", {}, "symmetry s ", element("b", { class: `ia-${model}-text` }, number(s[frame]))),
@@ -34,8 +35,10 @@ attngeo.interactive("positions", (stage, data) => {
       "div", { "data-model": model },
       element("p", { class: `ia-title ia-${model}-text` }, title),
       element("div", { class: "ia-pair" }, matrix.node, cloud.node),
+      shades.node,
       scores,
-      element("div", { class: "ia-pair" }, kernel.node, about),
+      about,
+      element("div", { class: "ia-pair" }, kernel.node),
     );
     return { node, draw };
   });
