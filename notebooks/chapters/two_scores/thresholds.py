@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attngeo.bilinear.scores import Convention, directionality_of
 from attngeo.experiments.runs.numbers_in_words import as_score, number
-from attngeo.plot.style import NEUTRAL, PALETTE, PART_COLOURS, CaptionedFigure, house_style, new_figure
+from attngeo.plot.style import CROSS, NEUTRAL, PALETTE, PART_COLOURS, CaptionedFigure, house_style, new_figure
 from chapters.two_scores.norms import STACK, stacks
 from chapters.two_scores.laws import median_half_width, norms_with_strong_column, one_column_limit
 
@@ -20,7 +20,7 @@ WIDE = 256  # rows of a model that is counted: in narrower matrices a few rows d
 SHOWN = {"decoder": "GPT-2", "encoder": "BERT base radiology"}  # both have 12 layers of width 768
 NAMES = {"decoder": "GPT-2", "encoder": "BERT"}
 SIDES = {  # column of `stacks`: words, colour (none of encoders or decoders) and line
-    "n_rows_over": ("long rows", PALETTE[5], "-"),
+    "n_rows_over": ("long rows", CROSS, "-"),
     "n_columns_over": ("long columns", PALETTE[3], "--"),
 }
 COUNTS = (3, 10, 30, 100, 300)  # ticks
@@ -78,7 +78,7 @@ def by_threshold(gamma: float) -> CaptionedFigure:
         which_side(above, 0.03)
         for column, (words, colour, dashes) in SIDES.items():
             below.plot(rows[column], dashes, color=colour, linewidth=2, label=words)
-        below.set(yscale="log", xlim=(0, 4), xlabel="threshold $\\gamma$, in standard deviations")
+        below.set(yscale="log", xlim=(0, 4), xticks=range(5), xlabel="threshold $\\gamma$, in standard deviations")
         for panel in (above, below):
             panel.axvline(gamma, color=NEUTRAL, linestyle="--", linewidth=1)
     panels[0, 0].set_ylabel("directionality d")
