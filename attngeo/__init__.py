@@ -46,8 +46,9 @@ if TYPE_CHECKING:
     from attngeo.bilinear.scores import Scores, directionality_score, score, score_heads, symmetry_score
     from attngeo.bilinear.tables import ModelRow, ModelTable, ScoreTable
     from attngeo.checkpoints.architectures import Attention, Tower, register_architecture
-    from attngeo.checkpoints.layers import AttentionLayer, open_checkpoint
+    from attngeo.checkpoints.attention_layer import AttentionLayer
     from attngeo.checkpoints.models import open_model
+    from attngeo.checkpoints.opening import open_checkpoint
     from attngeo.checkpoints.rows import score_table
     from attngeo.errors import AttngeoError
     from attngeo.initialisations import initialise

@@ -14,7 +14,8 @@ from attngeo.bilinear.scores import GAMMA, SUM, Convention
 from attngeo.bilinear.similarity import similarity
 from attngeo.bilinear.summary import filled
 from attngeo.checkpoints.architectures.plans import LayerPlan
-from attngeo.checkpoints.layers import AttentionLayer, Checkpoint
+from attngeo.checkpoints.attention_layer import AttentionLayer
+from attngeo.checkpoints.checkpoint import Checkpoint
 from attngeo.checkpoints.rows import layer_rows
 from attngeo.errors import MatrixError, ParameterError
 

@@ -9,9 +9,11 @@ from torch import Tensor, nn
 from attngeo.checkpoints.adapters import Adapter
 from attngeo.checkpoints.architectures.entry import Matrix
 from attngeo.checkpoints.architectures.plans import LayerPlan
+from attngeo.checkpoints.checkpoint import Checkpoint
 from attngeo.checkpoints.derived import live_weights
-from attngeo.checkpoints.layers import Checkpoint
+from attngeo.checkpoints.model_files import ModelFiles
 from attngeo.checkpoints.modules import as_mapping, model_in, of_factors, of_torch
+from attngeo.checkpoints.reading import Reading
 from attngeo.checkpoints.tensorfiles import TensorFile, named_tensors
 from attngeo.errors import CheckpointError
 
@@ -41,19 +43,23 @@ class Weights(TensorFile):
 class Model(Checkpoint):
     """The attention layers of a model in memory.
 
-    Use `open_model` to create this object. It accepts the options of `Checkpoint`.
+    Use `open_model` to create this object.
+
+    Args:
+        model: name and configuration of the model. Its first file are the weights, and others are computed from them.
+        reading: matrix whose forms are read, and the gains and rotations that are included in them.
+        adapter: LoRA adapter that is merged into the queries and keys.
+        gather: whether weights that are sharded over processes are put together.
     """
 
     def __init__(
-        self, name: str, config: Mapping, weights: Weights, computed: list[TensorFile] | None = None, **options: Any
+        self, model: ModelFiles, reading: Reading, adapter: Adapter | None = None, gather: bool = False
     ) -> None:
-        self.weights = weights
-        _require_numbers(name, config, weights.tensors)
-        super().__init__(name, "", config, [weights, *(computed or [])], **options)
-        for plan in self.plans:
-            for weight in plan.names(self.matrix):
-                for file, stored in self._files[weight].sources(weight):
-                    _require_whole(name, stored, file.tensors[stored], weights.gather)
+        _require_numbers(model.name, model.config, model.files[0].tensors)
+        super().__init__(model, reading, adapter)
+        for weight in self._weights:
+            for file, stored in self._tensors.files[weight].sources(weight):
+                _require_whole(model.name, stored, file.tensors[stored], gather)
 
     def writable(self, plan: LayerPlan) -> dict[str, Tensor]:
         """The query and key tensors of a layer in the model itself, by the names in its plan.
@@ -68,8 +74,8 @@ class Model(Checkpoint):
             )
         tensors: dict[str, Tensor] = {}
         for name in (plan.query, plan.key):
-            sources = self._files[name].sources(name)
-            if name in self._made or not sources:
+            sources = self._tensors.files[name].sources(name)
+            if name in self._tensors.made or not sources:
                 raise CheckpointError(
                     f"{name} of {self.name} is computed from other tensors (a parametrisation or a mask of pruning),"
                     f" which cannot be written; initialise the model before."
@@ -114,16 +120,16 @@ def open_model(
             quantised, under an unsupported adapter, or not finite.
         ParameterError: the matrix is unknown.
     """
-    how: dict[str, Any] = {"matrix": matrix, "fold_norm": fold_norm}
-    how |= {"distance": distance, "fold_qk_norm": fold_qk_norm}
+    reading = Reading(matrix, fold_norm, distance, fold_qk_norm)
     if isinstance(model, Mapping):
-        return _of_state(model, config, how)
+        return Model(_of_state(model, config), reading)
     model = model_in(model, config is not None)
     kind, given = type(model).__name__, as_mapping(getattr(model, "config", None) if config is None else config)
     name, plans = str(getattr(model, "name_or_path", "") or kind), None
     if config is None and (factors := of_factors(model)):
         stated = [plan for _, plan in factors if plan]
-        return Model(name, {"model_type": kind}, Weights(kind, {}), [file for file, _ in factors], plans=stated, **how)
+        files = [Weights(kind, {}), *(file for file, _ in factors)]
+        return Model(ModelFiles(name, "", {"model_type": kind}, files, plans=stated), reading)
     if config is None and not (isinstance(given, Mapping) and "model_type" in given):
         plans = of_torch(model, kind)
         given = {"model_type": "MultiheadAttention"} if plans else given
@@ -137,11 +143,11 @@ def open_model(
             raise _sharded(kind, "its weights")
     state = {name: tensor for name, tensor in model.state_dict().items() if isinstance(tensor, Tensor)}
     state, adapter = _adapted(model, kind, state, gather)
-    weights, computed = Weights(kind, state, gather), list(live_weights(model).values())
-    return Model(name, given, weights, computed, adapter=adapter, plans=plans or None, **how)
+    files = [Weights(kind, state, gather), *live_weights(model).values()]
+    return Model(ModelFiles(name, "", given, files, plans=plans or None), reading, adapter, gather)
 
 
-def _of_state(state: Mapping, config: Any, how: dict[str, Any]) -> Model:
+def _of_state(state: Mapping, config: Any) -> ModelFiles:
     """The model of a state dict and a config."""
     given, name = as_mapping(config), "the state dict"
     if not isinstance(given, Mapping):
@@ -149,7 +155,7 @@ def _of_state(state: Mapping, config: Any, how: dict[str, Any]) -> Model:
             f"{name} does not tell its model_type and heads; give open_model the config of the model beside it, as"
             f" open_model(state, config=model.config), or a mapping."
         )
-    return Model(name, given, Weights(name, named_tensors(state, name)), **how)
+    return ModelFiles(name, "", given, [Weights(name, named_tensors(state, name))])
 
 
 def _adapted(

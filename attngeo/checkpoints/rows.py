@@ -17,8 +17,11 @@ from attngeo.bilinear.scores import GAMMA, SUM, Convention
 from attngeo.bilinear.summary import dead_layers
 from attngeo.bilinear.tables import ModelRow, ModelTable, ScoreTable, model_rows
 from attngeo.checkpoints.architectures.entry import Matrix, Positions
-from attngeo.checkpoints.layers import AttentionLayer, Checkpoint, open_checkpoint
+from attngeo.checkpoints.attention_layer import AttentionLayer
+from attngeo.checkpoints.checkpoint import Checkpoint
 from attngeo.checkpoints.models import open_model
+from attngeo.checkpoints.opening import open_checkpoint
+from attngeo.checkpoints.reading import Reading
 from attngeo.checkpoints.recorded_models import comparisons
 from attngeo.errors import CheckpointError, MatrixError, ParameterError
 
@@ -82,16 +85,11 @@ def score_table(
         CheckpointError: a tensor cannot be read or is not finite, or none of the models in the list can be read.
         ParameterError: gamma is negative or not finite, or ``source`` is already open with different options.
     """
-    asked: dict[str, Any] = {
-        "matrix": matrix,
-        "fold_norm": fold_norm,
-        "distance": distance,
-        "fold_qk_norm": fold_qk_norm,
-    }
+    asked = Reading(matrix, fold_norm, distance, fold_qk_norm)
     if config is not None:
-        source = open_model(source, config, **asked)
+        source = open_model(source, config, **vars(asked))
     if isinstance(source, list | tuple):
-        opens = partial(_opened, asked=asked)
+        opens = partial(_opened, reading=asked)
         table, unread, _ = models_table(source, opens, gamma, convention)
         for sentence in unread:
             warnings.warn(sentence, stacklevel=2)
@@ -129,7 +127,7 @@ def models_table(
             layers = [row for layer in table_rows(opened, gamma, False, convention) for row in layer]
             found[number] = model_rows(layers)
             said[number] = [*dead_layers(layers), *notes(opened, convention, opened.unread, layers)]
-            matrices.add(opened.matrix)
+            matrices.add(opened.reading.matrix)
         except CheckpointError as error:
             named = f"{source}" if isinstance(source, str | PathLike) else type(source).__name__
             is_named = named in f"{error}" or " cannot be scored" in f"{error}"
@@ -154,13 +152,14 @@ def models_table(
     return ModelTable(rows, words, [*lines, *unread]), unread, remarks
 
 
-def _opened(source: Source | Any, asked: Mapping[str, Any]) -> Checkpoint:
-    usual = {"matrix": "qk", "fold_norm": False, "distance": None, "fold_qk_norm": False}
+def _opened(source: Source | Any, reading: Reading) -> Checkpoint:
+    """A checkpoint that is read as asked for, opened unless it already is."""
+    asked, usual = vars(reading), vars(Reading())
     if isinstance(source, str | PathLike):
         source = open_checkpoint(source, **asked)
     elif not isinstance(source, Checkpoint):
         source = open_model(source, **asked)
-    opened = {name: getattr(source, name) for name in asked}
+    opened = vars(source.reading)
     if any(asked[name] not in (usual[name], opened[name]) for name in asked):
         named = [name for name in asked if name in ("matrix", "fold_norm") or asked[name] != opened[name]]
         ways = [", ".join(f"{name}={way[name]!r}" for name in named) for way in (opened, asked)]
@@ -173,10 +172,10 @@ def formulas(opened: Checkpoint, convention: Convention | str) -> list[str]:
     lines = []
     if convention != Convention.DEFINITION:
         lines.append("These scores do not follow the definitions. Compare them only with scores of the same formula.")
-    if opened.fold_norm:
-        inputs = "queries and keys" if opened.matrix == "qk" else "values"
+    if opened.reading.fold_norm:
+        inputs = "queries and keys" if opened.reading.matrix == "qk" else "values"
         lines.append(
-            f"The scores are those of {SCORED[opened.matrix]} with the gains of the layer normalisation before"
+            f"The scores are those of {SCORED[opened.reading.matrix]} with the gains of the layer normalisation before"
             f" {inputs}."
         )
         parts = dict.fromkeys(plan.part for plan in opened.plans if not plan.norm)
@@ -185,7 +184,7 @@ def formulas(opened: Checkpoint, convention: Convention | str) -> list[str]:
         if without := " and ".join(part for part in parts if part != "cross"):
             lines.append(f"No gains are folded into {without} layers before which no layer normalisation is known.")
     lines += opened.included
-    if opened.matrix == "ov":
+    if opened.reading.matrix == "ov":
         lines.append(
             "The scores are those of the value-output map W_o W_v^T: heads write its rows and read its columns."
         )
@@ -195,7 +194,7 @@ def formulas(opened: Checkpoint, convention: Convention | str) -> list[str]:
 def title(opened: Checkpoint, gamma: float, convention: Convention | str) -> str:
     """The title of the table of a model."""
     name = f"{opened.name} {opened.revision[:12]}".strip()
-    return f"{name}: scores of {SCORED[opened.matrix]}, gamma = {gamma:g}{_formulas(convention)}"
+    return f"{name}: scores of {SCORED[opened.reading.matrix]}, gamma = {gamma:g}{_formulas(convention)}"
 
 
 def _formulas(convention: Convention | str) -> str:

@@ -24,7 +24,7 @@ def command(checkpoints, per_head, gamma, convention, asked, output, model_type)
     """
     form = format_of(asked, output)
     from attngeo.checkpoints.differences import Compared, cells, difference_rows, require_alike, summary
-    from attngeo.checkpoints.layers import open_checkpoint  # torch comes with it
+    from attngeo.checkpoints.opening import open_checkpoint  # torch comes with it
 
     mute_hub()
     names, compared = _spread(checkpoints), []

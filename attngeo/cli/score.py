@@ -70,7 +70,7 @@ def command(checkpoints, per_head, gamma, convention, asked, output, plot, layer
         with needs("plot", "a figure"):
             from attngeo.plot.score_figure import matrix_figure, score_figure
     from attngeo.bilinear.summary import cells, summary  # torch comes with it, which no --help waits for
-    from attngeo.checkpoints.layers import open_checkpoint
+    from attngeo.checkpoints.opening import open_checkpoint
     from attngeo.checkpoints.rows import notes, title
 
     mute_hub()
@@ -97,7 +97,7 @@ def command(checkpoints, per_head, gamma, convention, asked, output, plot, layer
         if layer is None:
             figure = score_figure(rows)
         else:
-            figure = matrix_figure(opened.name, forms, layer, head, opened.matrix)
+            figure = matrix_figure(opened.name, forms, layer, head, opened.reading.matrix)
         view = view._replace(svg=figure.svg(), alt=figure.alt)
         if plot is not None:
             figure.save(plot)
@@ -128,7 +128,7 @@ def _scored(checkpoint, gamma: float, per_head: bool, convention: str, positions
 
 def _several(checkpoints, gamma: float, convention: str, form: str, output: Path | None, opening: dict) -> None:
     """A row for each part of each model. A model that cannot be read is an error after the others were written."""
-    from attngeo.checkpoints.layers import open_checkpoint
+    from attngeo.checkpoints.opening import open_checkpoint
     from attngeo.checkpoints.rows import models_table
 
     mute_hub()

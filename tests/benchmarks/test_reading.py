@@ -30,8 +30,8 @@ LOAD = MEASURE.format(
     "for weight in model.parameters(): weight.data = weight.data.clone()",
 )
 READ = MEASURE.format(
-    imports="import sys, time, attngeo.checkpoints.layers",
-    work="for layer in attngeo.checkpoints.layers.open_checkpoint(sys.argv[1]): layer.form.wq.shape",
+    imports="import sys, time, attngeo.checkpoints.opening",
+    work="for layer in attngeo.checkpoints.opening.open_checkpoint(sys.argv[1]): layer.form.wq.shape",
 )
 
 

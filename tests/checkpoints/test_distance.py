@@ -158,7 +158,7 @@ PLANT = {
 def test_the_oracle_refuses_wrong_rotations(name, plant, tmp_path, monkeypatch):
     case = next(each for each in ROTATED if each.id == name)
     observed = observe(case, tmp_path, positions=True)[0]
-    monkeypatch.setattr("attngeo.checkpoints.layers.at_distance", PLANT[plant])
+    monkeypatch.setattr("attngeo.checkpoints.reading.at_distance", PLANT[plant])
     assert error(observed, forms_by_distance(tmp_path, observed, 0)) > PLANTED
 
 

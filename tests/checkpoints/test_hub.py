@@ -16,8 +16,8 @@ import transformers as tf
 from huggingface_hub import constants, hf_hub_download
 
 from attngeo import open_checkpoint
+from attngeo.checkpoints import checkpoint as checkpoints
 from attngeo.checkpoints import hub as hub_module
-from attngeo.checkpoints import layers as checkpoints
 from attngeo.checkpoints.hub import cache_folder
 from attngeo.errors import CheckpointError
 

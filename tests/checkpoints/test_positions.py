@@ -13,7 +13,7 @@ from attngeo import open_checkpoint, open_model
 from attngeo.bilinear.positions import sinusoids
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import ABSOLUTE, Attention
-from attngeo.checkpoints.layers import WITHOUT_TABLE
+from attngeo.checkpoints.position_tables import WITHOUT_TABLE
 from attngeo.errors import CheckpointError
 
 # they cannot be called as a whole, take no positions in order, resample a table, or fill it from a formula

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from attngeo.checkpoints.layers import open_checkpoint
+from attngeo.checkpoints.opening import open_checkpoint
 from attngeo.errors import ParameterError
 from attngeo.experiments.survey.record import Model, record_folder
 from attngeo.experiments.survey.run import chosen_models, require_registered, survey

@@ -28,7 +28,9 @@ import attngeo
 from attngeo.bilinear.coherence import head_coherence
 from attngeo.bilinear.pictures import picture
 from attngeo.bilinear.scores import GAMMA, SUM, symmetry_score
-from attngeo.checkpoints.layers import AttentionLayer, Checkpoint, open_checkpoint
+from attngeo.checkpoints.attention_layer import AttentionLayer
+from attngeo.checkpoints.checkpoint import Checkpoint
+from attngeo.checkpoints.opening import open_checkpoint
 from attngeo.checkpoints.repositories import LocalFolder, named_on_the_hub, weight_names
 from attngeo.checkpoints.rows import layer_rows
 from attngeo.errors import AttngeoError, CheckpointError

@@ -17,7 +17,8 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from attngeo.checkpoints.layers import AttentionLayer, open_checkpoint
+from attngeo.checkpoints.attention_layer import AttentionLayer
+from attngeo.checkpoints.opening import open_checkpoint
 from attngeo.errors import AttngeoError
 from attngeo.experiments.survey.models import local_weights
 from attngeo.experiments.survey.record import write_provenance

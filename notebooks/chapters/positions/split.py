@@ -16,7 +16,9 @@ import torch
 
 from attngeo.bilinear.positions import VARIANCE, position_space, split_score
 from attngeo.checkpoints.architectures.plans import LayerPlan
-from attngeo.checkpoints.layers import TABLE_APART, Checkpoint, open_checkpoint
+from attngeo.checkpoints.checkpoint import Checkpoint
+from attngeo.checkpoints.opening import open_checkpoint
+from attngeo.checkpoints.position_tables import TABLE_APART
 from attngeo.checkpoints.tensorfiles import open_tensors
 from attngeo.errors import AttngeoError, CheckpointError
 from attngeo.experiments.runs.record import read_about

@@ -16,7 +16,7 @@ import torch
 
 from attngeo.bilinear.moments import form_moments
 from attngeo.bilinear.scores import Convention, directionality_of
-from attngeo.checkpoints.layers import open_checkpoint
+from attngeo.checkpoints.opening import open_checkpoint
 from attngeo.errors import AttngeoError
 from attngeo.experiments.survey.families import distinct, of_families, with_kinds
 from attngeo.experiments.survey.measured import named, read_records

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from attngeo.bilinear.coherence import EXACT_HEADS, TOSSES
-from attngeo.checkpoints.layers import open_checkpoint
+from attngeo.checkpoints.opening import open_checkpoint
 from attngeo.errors import AttngeoError
 from attngeo.experiments.survey.models import local_weights
 from attngeo.experiments.survey.record import coherence_row, write_provenance

@@ -20,7 +20,8 @@ from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.offsets import Peak, kernel, peak, symmetry_from_kernel, transfer
 from attngeo.bilinear.scores import SUM
 from attngeo.bilinear.waves import octave_scores
-from attngeo.checkpoints.layers import TABLE_APART, open_checkpoint
+from attngeo.checkpoints.opening import open_checkpoint
+from attngeo.checkpoints.position_tables import TABLE_APART
 from attngeo.errors import AttngeoError, CheckpointError
 from attngeo.experiments.survey.models import local_weights
 from attngeo.experiments.survey.record import write_provenance

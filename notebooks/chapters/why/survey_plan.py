@@ -21,7 +21,7 @@ from msgspec import Struct
 from attngeo.bilinear.scores import directionality_score
 from attngeo.bilinear.waves import octave_scores
 from attngeo.checkpoints.architectures.entry import ABSOLUTE
-from attngeo.checkpoints.layers import open_checkpoint
+from attngeo.checkpoints.opening import open_checkpoint
 from attngeo.errors import AttngeoError, CheckpointError, ParameterError
 from attngeo.experiments.survey.record import coherence_row, write_provenance
 from attngeo.files.atomic import write_text

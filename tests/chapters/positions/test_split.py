@@ -10,7 +10,7 @@ from chapters.positions import MAIN, of_models
 from chapters.positions.split import GAIN, WIDER, layer_splits, record_runs
 
 from attngeo.bilinear.positions import position_space, split_score
-from attngeo.checkpoints.layers import open_checkpoint
+from attngeo.checkpoints.opening import open_checkpoint
 from attngeo.choices import Shape
 from attngeo.errors import CheckpointError
 from attngeo.experiments.training.bert import build_model, forms

@@ -8,7 +8,8 @@ from chapters.why.coherence import recorded
 from chapters.why.coins import directions, family_ranks, tosses
 
 from attngeo import BilinearForm
-from attngeo.checkpoints.layers import AttentionLayer, open_checkpoint
+from attngeo.checkpoints.attention_layer import AttentionLayer
+from attngeo.checkpoints.opening import open_checkpoint
 from attngeo.experiments.survey.record import coherence_row
 
 

@@ -15,7 +15,7 @@ from chapters.why.octaves import (
 
 from attngeo import BilinearForm
 from attngeo.bilinear.waves import octave_scores
-from attngeo.checkpoints.layers import open_checkpoint
+from attngeo.checkpoints.opening import open_checkpoint
 
 BERT = "BERT base radiology"
 

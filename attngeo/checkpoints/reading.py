@@ -1,0 +1,142 @@
+"""What is read of every attention layer: which matrix, and the gains and rotations that multiply its factors."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import get_args
+
+import torch
+from torch import Tensor
+
+from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.rotations import Rotation, at_distance
+from attngeo.checkpoints.architectures.entry import Matrix
+from attngeo.checkpoints.architectures.plans import LayerPlan
+from attngeo.checkpoints.architectures.qk_norms import norms_of, with_gains
+from attngeo.checkpoints.architectures.rotary import NoRotation, rotation_of
+from attngeo.checkpoints.gguf_files import GgufFile
+from attngeo.checkpoints.tensorfiles import TensorFile
+from attngeo.errors import CheckpointError, ParameterError
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The form that is asked for, by default ``W_qk`` without any gains or rotations.
+
+    Args:
+        matrix: matrix whose forms are read, "qk" or "ov".
+        fold_norm: multiply both factors of every form by the gains of the preceding layer normalisation. For the matrix
+            "ov", only the value factor is multiplied.
+        distance: read ``W_q R_m W_k^T`` at this distance m (see `attngeo.open_checkpoint`).
+        fold_qk_norm: multiply both factors by the gains of the query and key norms.
+
+    Raises:
+        ParameterError: the matrix is unknown, the distance is no whole number, or a distance or the query and key norms
+            were requested for a matrix other than "qk".
+    """
+
+    matrix: Matrix = "qk"
+    fold_norm: bool = False
+    distance: int | None = None
+    fold_qk_norm: bool = False
+
+    def __post_init__(self) -> None:
+        if self.matrix not in get_args(Matrix):
+            raise ParameterError(f"matrix is {self.matrix!r}, and those that can be read are 'qk' and 'ov'; name one.")
+        if self.distance is not None and not isinstance(self.distance, int):
+            raise ParameterError(f"distance is {self.distance!r}; it must be a whole number of tokens, or None.")
+        if self.matrix != "qk" and (self.distance is not None or self.fold_qk_norm):
+            raise ParameterError("Distances and norms of queries and keys belong to W_qk; score the matrix 'qk'.")
+
+
+class Folding:
+    """The gains and rotations of the layers of a model, as far as a `Reading` asks for them.
+
+    Raises:
+        CheckpointError: the gains, the norms or the rotations do not exist or are not known.
+    """
+
+    def __init__(self, name: str, reading: Reading, plans: list[LayerPlan], files: Mapping[str, TensorFile]) -> None:
+        self.reading, self.plans = reading, plans  # of the layers that can be read so
+        self.rotations: dict[LayerPlan, Rotation | None] = {}  # None where positions rotate nothing
+        self.without_rotation: dict[LayerPlan, NoRotation] = {}  # why layers are left out
+        self.qk_norms: dict[LayerPlan, tuple[list[str], list[str]]] = {}  # tensors of the gains of queries and of keys
+        if reading.fold_norm:
+            _require_gains(name, plans)
+        needs_order = reading.distance is not None or reading.fold_qk_norm  # of the coordinates within a head
+        if needs_order and any(isinstance(file, GgufFile) for file in files.values()):
+            raise CheckpointError(
+                f"{name}: a GGUF file stores queries and keys in an order of its own, so neither rotations nor norms of"
+                f" queries and keys can be followed; score the original weights."
+            )
+        what = f"at distance {reading.distance}"
+        try:
+            if reading.distance is not None:
+                self._find_rotations(reading.distance)
+            what = "with the gains of norms of queries and keys"
+            if reading.fold_qk_norm:
+                self._find_qk_norms(files)
+        except CheckpointError as error:
+            raise CheckpointError(f"{name} cannot be scored {what}: {f'{error}'.removesuffix('.')}.") from error
+
+    def _find_rotations(self, m: int) -> None:
+        """Find the rotation of every layer at the distance m, and leave out parts without rotary positions."""
+        for plan in self.plans:
+            try:
+                self.rotations[plan] = rotation_of(plan, m)
+            except NoRotation as error:
+                self.without_rotation[plan] = error
+        self.plans = list(self.rotations)
+        if not self.plans:
+            raise next(iter(self.without_rotation.values()))
+
+    def _find_qk_norms(self, files: Mapping[str, TensorFile]) -> None:
+        """Find the tensors with the gains of query and key norms in every layer that has such norms."""
+        self.qk_norms = {plan: norms_of(plan, files) for plan in self.plans if "norms" in plan.beside}
+        if not self.qk_norms:
+            raise CheckpointError("it has no such norms that are known")
+
+    def norm(self, plan: LayerPlan) -> str:
+        """The tensor with the gains of the preceding layer normalisation if they are folded in, otherwise ""."""
+        return plan.norm if self.reading.fold_norm else ""
+
+    def qk_gains(self, plan: LayerPlan) -> tuple[str, ...]:
+        """The tensors with the gains of the query and key norms if they are folded in, otherwise ()."""
+        of_queries, of_keys = self.qk_norms.get(plan, ([], []))
+        return (*of_queries, *of_keys)
+
+    def gains(self, plan: LayerPlan) -> tuple[str, ...]:
+        """All tensors of a layer that are read beside the factors of its form."""
+        of_inputs = [name for name in (plan.norm, plan.key_norm) if name] if self.norm(plan) else []
+        return (*of_inputs, *self.qk_gains(plan))
+
+    def folded(self, form: BilinearForm, plan: LayerPlan, weights: Mapping[str, Tensor]) -> BilinearForm:
+        """The form of a layer with its gains, among the weights by their names, and rotated to the distance."""
+        if norm := self.norm(plan):
+            gain, of_keys = (
+                weights[name].to(torch.promote_types(form.wq.dtype, torch.float32))[:, None] + plan.norm_offset
+                for name in (norm, plan.key_norm or norm)
+            )
+            form = BilinearForm(form.wq * (gain if self.reading.matrix == "qk" else 1), form.wk * of_keys)
+        if plan in self.qk_norms:
+            form = with_gains(form, plan, [[weights[name] for name in names] for names in self.qk_norms[plan]])
+        rotation = self.rotations.get(plan)
+        if rotation is not None and self.reading.distance is not None:
+            form = at_distance(form, self.reading.distance, rotation)
+        return form
+
+    def reweights(self, plan: LayerPlan, d_head: int) -> bool:
+        """Whether coordinates of a layer are multiplied by unequal numbers."""
+        rotation = self.rotations.get(plan)
+        return bool(self.norm(plan) or plan in self.qk_norms or (rotation and rotation.reweights(d_head)))
+
+
+def _require_gains(name: str, plans: list[LayerPlan]) -> None:
+    """Refuse to fold gains of a layer normalisation that are not there for every layer that should have one."""
+    folded = {plan.part for plan in plans if plan.norm}  # parts whose gains are there
+    for plan in plans:
+        # a first layer may have none by its architecture, as ModernBERT's
+        if not plan.norm and ((plan.layer and plan.part in folded) or not folded):
+            raise CheckpointError(
+                f"{name}: no gain of a layer normalisation right before queries and keys is known, or is in these"
+                f" files, for {plan.part} layer {plan.layer}; score it without folding."
+            )
