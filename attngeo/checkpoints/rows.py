@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from torch import Tensor, nn
 
@@ -25,33 +25,32 @@ from attngeo.checkpoints.reading import Reading
 from attngeo.checkpoints.recorded_models import comparisons
 from attngeo.errors import CheckpointError, MatrixError, ParameterError
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # of typing itself from Python 3.11 on
+
 # a path or an id, what was opened, or what `attngeo.open_model` takes
 Source = str | PathLike | nn.Module | Checkpoint | Mapping
 SCORED = {"qk": "W_qk", "ov": "W_o W_v^T"}  # what is scored, by the option matrix
 
 
+class Options(TypedDict, total=False):
+    """The options of `score_table` for one model and for several, by their names."""
+
+    per_head: bool
+    convention: Convention | str
+    matrix: Matrix
+    fold_norm: bool
+    distance: int | None
+    fold_qk_norm: bool
+
+
 @overload
 def score_table(
-    source: list[Any] | tuple[Any, ...],
-    gamma: float = GAMMA,
-    per_head: bool = True,
-    convention: Convention | str = Convention.DEFINITION,
-    matrix: Matrix = "qk",
-    fold_norm: bool = False,
-    distance: int | None = None,
-    fold_qk_norm: bool = False,
+    source: list[Any] | tuple[Any, ...], gamma: float = GAMMA, **options: "Unpack[Options]"
 ) -> ModelTable: ...
 @overload
 def score_table(
-    source: Source | Any,
-    gamma: float = GAMMA,
-    per_head: bool = True,
-    convention: Convention | str = Convention.DEFINITION,
-    matrix: Matrix = "qk",
-    fold_norm: bool = False,
-    distance: int | None = None,
-    fold_qk_norm: bool = False,
-    config: Any = None,
+    source: Source | Any, gamma: float = GAMMA, *, config: Any = None, **options: "Unpack[Options]"
 ) -> ScoreTable: ...
 def score_table(
     source: Source | Any,
