@@ -9,9 +9,9 @@
 # %% [markdown]
 # # Details: The bilinear form
 #
-# This page contains the definitions and further checks for [the page on symmetric query-key matrices](bilinear_form.py), and a
-# theorem on how rotary position embeddings affect symmetry. We also list slips in the paper. None of the conclusions of the
-# paper depends on these slips.
+# This page contains the definitions and the remaining checks for [the page on symmetric query-key
+# matrices](bilinear_form.py), as well as a theorem on how rotary position embeddings affect symmetry. We also point out
+# slips in the paper, on which none of its conclusions depends.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding, a multiple of n_heads; in [8, 512]
@@ -54,9 +54,9 @@ glue("gap", float((by_head - by_mean).abs().max()), ".2f")
 # X_0 = U W_e + W_p, \qquad \hat X_l = X_{l-1} + a_l(X_{l-1}), \qquad X_l = \hat X_l + m_l(\hat X_l),
 # $$ (eq-s1-1)
 #
-# for $l = 1, \dots, L$, to the distributions $\sigma(X_L W_u)$ over the vocabulary. Here $\sigma$ is the softmax of each row,
-# $m_l$ is a feedforward layer that is applied to each row, and $a_l$ is attention with the matrices $\Wq, \Wk, W_v \in \R^{d
-# \times d}$,
+# for $l = 1, \dots, L$, to the distributions $\sigma(X_L W_u)$ over the vocabulary. Here, $\sigma$ is the softmax of each
+# row, $m_l$ is a feedforward layer that is applied to each row, and $a_l$ is attention with the matrices $\Wq, \Wk, W_v \in
+# \R^{d \times d}$,
 #
 # $$
 # a(X) = A(X)\, X W_v, \qquad A(X) = \sigma\bigl(d^{-1/2}\, X \Wq (X \Wk)\T\bigr) .
@@ -65,8 +65,8 @@ glue("gap", float((by_head - by_mean).abs().max()), ".2f")
 # We omit biases and layer normalisation.
 # ````
 #
-# In the paper, the matrix of position embeddings has the shape $V \times d$, where $V$ is the size of the vocabulary. However,
-# this matrix is added to a matrix with one row per position, so it must have one row per position, too.
+# In the paper, the matrix of position embeddings has the shape $V \times d$, where $V$ is the size of the vocabulary.
+# However, this matrix is added to a matrix with one row per position, so it must also have one row per position.
 
 
 # %%
@@ -78,7 +78,7 @@ def rows_of_positions(tokens: Tensor, embeddings: Tensor) -> int:
 @claim(
     "S1.1",
     "Eq. S1",
-    "the shape of the positional embedding",
+    "the matrix of position embeddings has one row per position",
     Verdict.MISPRINT,
     printed=r'"$W_p \in \mathbb{R}^{V,d}$ represents the positional encoding" in $X_0 = U W_e + W_p$.',
     place="Definition S1.1, Eq. S1",
@@ -91,16 +91,19 @@ def shape_of_the_positions(vocabulary=50, n_tokens=12, d=8, seed=0):
     we = torch.randn(vocabulary, d, generator=generator, dtype=torch.float64)
     embedded = torch.nn.functional.one_hot(tokens, len(we)).double() @ we
     chosen = relative_error(embedded, we[tokens])
-    yield exact("distance of $U W_e$ from the rows of $W_e$ that the tokens choose", chosen)
-    yield exact("rows of $W_p$ minus rows of $U W_e$", rows_of_positions(tokens, we) - len(embedded), 0, 0)
-    yield compare("rows of $W_p$ as printed, minus rows of $U W_e$", len(we) - len(embedded), "≠")
+    yield exact("distance of $U W_e$ from the rows of $W_e$ that belong to the tokens", chosen)
+    yield exact(
+        "number of rows of $W_p$ minus number of rows of $U W_e$", rows_of_positions(tokens, we) - len(embedded), 0, 0
+    )
+    yield compare("number of rows of $W_p$ as printed minus number of rows of $U W_e$", len(we) - len(embedded), "≠")
 
 
 show(shape_of_the_positions(n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
-# {numref}`fig-forward-pass` shows what one such layer computes for a sentence of six words. Choose a token and move the first
-# slider to follow this token from its embedding to the prediction. Then change the mask and watch which of the steps change.
+# {numref}`fig-forward-pass` shows what a single layer of this kind computes for a sentence of six words. Choose a token and
+# move the first slider to follow this token from its embedding to the prediction. Then change the mask and observe which of
+# the steps change.
 
 # %% tags=["remove-input"]
 forward_pass(seed)
@@ -110,9 +113,9 @@ forward_pass(seed)
 # ````{prf:definition} Def. S1.2 of the paper: bilinear form
 # :label: def-s1-2
 #
-# A map $M : \R^d \times \R^d \to \R$ is a *bilinear form* if it is linear in each argument. In a basis $e_1, \dots, e_d$, the
-# form is described by the matrix with the entries $M(e_i, e_j)$. If this matrix is also called $M$, then $M(x, y) = x\T M y$ in
-# coordinates.
+# A map $M : \R^d \times \R^d \to \R$ is a *bilinear form* if it is linear in each argument. Given a basis $e_1, \dots, e_d$,
+# the form is described by the matrix with the entries $M(e_i, e_j)$. If we denote this matrix by $M$ as well, then $M(x,
+# y) = x\T M y$ in coordinates.
 # ````
 
 
@@ -122,7 +125,7 @@ def bilinear(m: Tensor, x: Tensor, y: Tensor) -> Tensor:
     return x @ m @ y
 
 
-@claim("S1.2", "", "a bilinear form and its matrix", Verdict.HOLDS)
+@claim("S1.2", "", "a bilinear form is linear in each argument and is described by a matrix", Verdict.HOLDS)
 def form_is_linear_in_each_argument(d=16, seed=0):
     layer = random_layer(d, 3, 1, seed)
     m, (x, y, z), a, b = layer.form.dense(), layer.x, 1.5, -0.7
@@ -167,12 +170,13 @@ show(scores_are_a_bilinear_form(d=d, n_tokens=n_tokens, seed=seed), unfolded=Tru
 # :label: prop-2-1
 #
 # Let $\hat\alpha_{ij} = x_i\T \Wqk x_j$ for embeddings $x_1, \dots, x_N \in \R^d$, and $\alpha_{ij} = \exp(\hat\alpha_{ij} /
-# \tau) / Z_i$ where $Z_i = \sum_k \exp(\hat\alpha_{ik} / \tau)$ and $\tau > 0$. Then, for every row $i$,
+# \tau) / Z_i$ where $Z_i = \sum_k \exp(\hat\alpha_{ik} / \tau)$ and $\tau > 0$. Then the following statements are true for
+# every row $i$:
 #
-# 1. the weights are convex coefficients: $\alpha_{ij} > 0$ and $\sum_j \alpha_{ij} = 1$;
-# 2. the weights have the same order as the raw scores:
-#    $\alpha_{ij} < \alpha_{ij'} \Leftrightarrow \hat\alpha_{ij} < \hat\alpha_{ij'}$;
-# 3. attention adds to each embedding a convex combination of all embeddings, mapped by $W_v$,
+# 1. The weights are the coefficients of a convex combination: $\alpha_{ij} > 0$ and $\sum_j \alpha_{ij} = 1$.
+# 2. The weights have the same order as the raw scores:
+#    $\alpha_{ij} < \alpha_{ij'} \Leftrightarrow \hat\alpha_{ij} < \hat\alpha_{ij'}$.
+# 3. To each embedding, attention adds a convex combination of all embeddings, mapped by $W_v$:
 #
 # $$
 # \hat x_i\T = x_i\T + \sum_{j=1}^N \alpha_{ij}\, x_j\T W_v .
@@ -182,9 +186,10 @@ show(scores_are_a_bilinear_form(d=d, n_tokens=n_tokens, seed=seed), unfolded=Tru
 # ````{dropdown} Proof
 # ```{prf:proof}
 # The map $t \mapsto \exp(t / \tau) / Z_i$ is positive and strictly increasing, and $\alpha_{ij}$ is its value at
-# $\hat\alpha_{ij}$. This proves 2 and the first half of 1. The second half of 1 follows from the definition of $Z_i$. Row $i$ of
-# $\hat X = X + A X W_v$ is $x_i\T + \sum_j \alpha_{ij} (x_j\T W_v)$, and by 1 the vector $\sum_j \alpha_{ij} x_j$ lies in the
-# convex hull of the $x_j$. The proof is the same for every $\tau$, so the scale of the scores does not matter.
+# $\hat\alpha_{ij}$. This proves statement 2 and the first half of statement 1. The second half of statement 1 follows from
+# the definition of $Z_i$. To prove statement 3, we note that row $i$ of $\hat X = X + A X W_v$ is $x_i\T + \sum_j
+# \alpha_{ij} (x_j\T W_v)$. By statement 1, the vector $\sum_j \alpha_{ij} x_j$ lies in the convex hull of the $x_j$. The
+# proof is the same for every $\tau$, so the scale of the scores does not matter.
 # ```
 # ````
 
@@ -212,7 +217,9 @@ def order_of_scores_is_kept(d=32, n_tokens=24, n_heads=4, seed=0):
     yield exact("number of such triples if the scores are divided by 100", order_violations(small, raw), 0, 0)
     yield exact("largest distance of a row sum from 1", (weights.sum(-1) - 1).abs().max())
     yield compare("smallest weight", weights.min(), ">")
-    yield compare("largest distance by which a mean lies beyond all tokens, in 256 directions", reach.max(), "<")
+    yield compare(
+        "largest distance by which a weighted mean lies beyond all tokens, in 256 directions", reach.max(), "<"
+    )
 
 
 show(order_of_scores_is_kept(**several))
@@ -222,9 +229,9 @@ show(order_of_scores_is_kept(**several))
 #
 # ## The order of scores, row by row
 #
-# According to {prf:ref}`prop-2-1`, the weights of a row increase with its raw scores. In a decoder, row $i$ attends only to
-# positions $j \le i$. Later positions receive the weight 0, regardless of their raw scores. The equivalence in the proposition
-# is therefore true only for the positions that a row may attend to.
+# According to {prf:ref}`prop-2-1`, the attention weights of a row increase with its raw scores. In a decoder, row $i$
+# attends only to positions $j \le i$. Later positions receive the weight 0, regardless of their raw scores. The equivalence
+# in the proposition is therefore true only for the positions that a row may attend to.
 
 
 # %%
@@ -236,11 +243,11 @@ def attended(n: int) -> Tensor:
 @claim(
     "2.1",
     "(causal rows)",
-    "the order of scores in a decoder",
+    "in a decoder, attention weights keep the order of the raw scores",
     Verdict.ASSUMPTION,
     printed=r""""$\alpha_{ij} < \alpha_{ij'} \Leftrightarrow \hat\alpha_{ij} < \hat\alpha_{ij'} \quad \forall i, j, j'$".""",
     place="Proposition 2.1, Eq. 5",
-    holds="The equivalence is true for all $i$ and all $j, j'$ that $i$ may attend to. With a causal mask, these are $j, j' \\le i$.",
+    holds="The equivalence is true for all $i$ and all $j, j'$ that $i$ may attend to. With a causal mask, these are the positions $j, j' \\le i$.",
     remark="The proposition describes attention without a mask, as in encoders.",
     missing=("causal mask", "attend to"),
 )
@@ -262,8 +269,8 @@ def order_with_a_causal_mask(d=32, n_tokens=24, n_heads=4, seed=0):
 show(order_with_a_causal_mask(**several))
 
 # %% [markdown]
-# In the sum in the proposition, each token adds the row $x_j\T W_v$. The paper writes $x_j W_v$, in which a column is
-# multiplied by a square matrix from the wrong side.
+# In the sum in the proposition, each token contributes the row $x_j\T W_v$. The paper writes $x_j W_v$, which multiplies a
+# column by a square matrix from the wrong side.
 
 
 # %%
@@ -275,7 +282,7 @@ def summand(x: Tensor, wv: Tensor) -> Tensor:
 @claim(
     "2.1",
     "Eqs. 3, S16",
-    "what one token adds to another",
+    r"each token contributes the row $x_j^\top W_v$",
     Verdict.MISPRINT,
     printed=r'"$\hat x_i^\top = x_i^\top + \sum_{j=1}^N \alpha_{ij} x_j W_v$", with $x_j$ a column.',
     place="Section 2.1, Eq. 3, and Section S1.2, Eq. S16",
@@ -297,16 +304,16 @@ def values_enter_as_rows(d=32, n_tokens=12, seed=0):
 show(values_enter_as_rows(**one_head))
 
 # %% [markdown]
-# The proof in the paper adds that the softmax suppresses negative and near-zero scores. However, whether a score is negative
-# has no effect on the softmax, because no weight changes if the same number is added to all scores of a row. The softmax
-# suppresses the scores that are much lower than the largest score of their row.
+# The paper's proof also states that the softmax suppresses negative and near-zero scores. However, the softmax does not
+# depend on whether a score is negative, because no weight changes if the same number is added to all scores of a row.
+# Instead, the softmax suppresses the scores that are much lower than the largest score of their row.
 
 
 # %%
 @claim(
     "2.1",
     "(before Eq. S15)",
-    "which scores softmax suppresses",
+    "the softmax suppresses negative and near-zero scores",
     Verdict.ASSUMPTION,
     printed=r"""The coefficients "preserve the order of the coefficients $\{\hat\alpha_{ij}\}$ while exponentially suppressing
     negative and near-zero values".""",
@@ -326,7 +333,7 @@ def suppressed_scores(d=32, n_tokens=12, n_heads=4, seed=0):
     yield exact(ratio, ratios.abs().max())
     change = "largest change of a weight if all scores of the row are shifted below 0"
     yield exact(change, (shifted - torch.softmax(raw, -1)).abs().max())
-    words = "smallest of the largest weights of the rows, times N, if all scores are negative"
+    words = "N times the largest weight of a row, smallest value over all rows, if all scores are negative"
     yield compare(words, largest, ">", 1, paper="< 1")
 
 
@@ -344,8 +351,8 @@ show(suppressed_scores(**several))
 # P_j(x) = (x\T \Wqk x_j)\, x_j = x_j\, (\Wqk x_j)\T x .
 # $$ (eq-s1-4)
 #
-# The map $P_j$ is linear and has rank 1. Its image is spanned by $x_j$, and $P_j P_j = (x_j\T \Wqk x_j)\, P_j$. The map is
-# therefore *idempotent*, that is, a projection, only if $x_j\T \Wqk x_j = 1$.
+# The map $P_j$ is linear and has rank 1. Its image is spanned by $x_j$, and we have $P_j P_j = (x_j\T \Wqk x_j)\, P_j$. The
+# map is therefore *idempotent*, which means that it is a projection, only if $x_j\T \Wqk x_j = 1$.
 # ````
 #
 # ````{dropdown} Proof
@@ -355,8 +362,9 @@ show(suppressed_scores(**several))
 # ```
 # ````
 #
-# The conclusion in the paper is correct, but the name of the property is not. An operator with $P \circ P \ne P$ is not
-# *idempotent*. An operator is *nilpotent* if one of its powers is 0, which is the case here if $x_j\T \Wqk x_j = 0$.
+# The paper's conclusion is correct, but the paper uses the wrong name for the property. An operator with $P \circ P \ne P$
+# is not *idempotent*. An operator is *nilpotent* if one of its powers is 0. For $P_j$, this is the case if $x_j\T \Wqk x_j =
+# 0$.
 
 
 # %%
@@ -394,17 +402,17 @@ def operators_are_not_idempotent(d=16, seed=0):
 show(operators_are_not_idempotent(d=d, seed=seed))
 
 # %% [markdown]
-# Equation S17 contains $\alpha$ instead of the raw score $\hat\alpha$. The remark also states that $\Wqk$ may not satisfy all
-# axioms of an inner product, namely linearity, symmetry and positive definiteness. Every bilinear form is linear, so $\Wqk$ can
-# violate only symmetry and positive definiteness.
+# Equation S17 contains the weight $\alpha$ instead of the raw score $\hat\alpha$. The remark also states that $\Wqk$ may not
+# satisfy all axioms of an inner product, namely linearity, symmetry and positive definiteness. However, every bilinear form
+# is linear in each argument, so $\Wqk$ can violate only symmetry and positive definiteness.
 #
 # ## Heads: rank, scale, span
 #
 # ````{prf:remark} Remark S1.5 of the paper: the forms of the heads add up
 # :label: rem-s1-5
 #
-# Let a layer have $H$ heads of width $d_h = d / H$. The matrices $\Wq = [W_{q,1} | \dots | W_{q,H}]$ and $\Wk$ consist of
-# blocks of shape $(d, d_h)$, one for each head. Then
+# Let a layer have $H$ heads of width $d_h = d / H$. Let the matrices $\Wq = [W_{q,1} | \dots | W_{q,H}]$ and $\Wk$ consist
+# of blocks of shape $(d, d_h)$, one for each head. Then
 #
 # $$
 # \Wqk = \Wq \Wk\T = \sum_{h=1}^H W_{q,h} W_{k,h}\T = \sum_{h=1}^H W_{qk,h}, \qquad \operatorname{rank} W_{qk,h} \le d_h .
@@ -417,9 +425,8 @@ show(operators_are_not_idempotent(d=d, seed=seed))
 # $$ (eq-s1-18)
 # ````
 #
-# Equation {eq}`eq-s1-20` follows if the columns of both factors are grouped by head, and {eq}`eq-s1-18` follows if the rows of
-# the output matrix are grouped by head. The matrix of a single head has at most rank $d_h$, whereas the sum over heads can have
-# rank $d$.
+# Grouping the columns of both factors by head gives {eq}`eq-s1-20`, and grouping the rows of the output matrix by head gives
+# {eq}`eq-s1-18`. The rank of the matrix of a single head is at most $d_h$, whereas the sum over heads can have rank $d$.
 
 
 # %%
@@ -451,9 +458,9 @@ show(heads_add_up(d=d, n_heads=n_heads, seed=seed))
 
 
 # %% [markdown]
-# The matrices of the heads can be added, but attention cannot be computed from their sum, because each head has its own softmax
-# and its own values. As an example, we replace every head of a random layer by the mean of all heads, which leaves their sum
-# unchanged. The attention weights then change by up to {glue:text}`gap`.
+# The matrices of the heads can be added, but attention cannot be computed from their sum, because each head has its own
+# softmax and its own values. For example, if we replace every head of a random layer by the mean of all heads, the sum over
+# heads remains the same, but the attention weights change by up to {glue:text}`gap`.
 
 
 # %%
@@ -462,8 +469,9 @@ show(heads_add_up(d=d, n_heads=n_heads, seed=seed))
     "Eq. S21",
     "the raw decompositions of the heads add up",
     Verdict.HOLDS,
-    remark="""Like Eq. S14, Eq. S21 is an identity of raw scores. It does not describe attention, because each head has its own softmax
-    and its own values. The scores of the heads should therefore be reported together with the scores of the sum.""",
+    remark="""Like Eq. S14, Eq. S21 is an identity for raw scores. This identity does not describe attention, because
+    each head has its own softmax and its own values. The scores of individual heads should therefore be reported
+    together with the scores of the sum.""",
 )
 def heads_do_not_share_one_softmax(d=32, n_tokens=12, n_heads=4, seed=0):
     x, form, wv, wo, _ = random_layer(d, n_tokens, n_heads, seed)
@@ -487,13 +495,13 @@ show(heads_do_not_share_one_softmax(**several))
 
 # %% [markdown]
 # In Equation S18 of the paper, the scores of a head are divided by $\sqrt d$. In practice, Transformers divide the scores by
-# $\sqrt{d_h}$ {cite}`vaswani2017`, which is the same for a single head. This factor changes neither the order of the attention
-# scores nor the symmetry score and the directionality score, but it appears in the gradients.
+# $\sqrt{d_h}$ {cite}`vaswani2017`, which equals $\sqrt d$ if there is only a single head. This factor affects neither the
+# order of the attention scores nor the symmetry score or the directionality score, but it appears in the gradients.
 #
-# Equation S21 of the paper is the sum of the raw decompositions of the heads, which Eq. S14 states for a single head. Each of
-# these decompositions lies in the span of the tokens. According to the paper, the decompositions lie in the convex hull of the
-# tokens, which would require that the coefficients are positive and add up to 1. Attention weights have these two properties,
-# but raw scores do not.
+# Equation S14 of the paper decomposes the raw output of a single head, and Eq. S21 adds up these decompositions over the
+# heads. Each of the decompositions lies in the span of the tokens. According to the paper, the decompositions lie in the
+# convex hull of the tokens. They would do so if the coefficients were non-negative and added up to 1. Attention weights have
+# these two properties, but raw scores do not.
 
 
 # %%
@@ -505,14 +513,15 @@ def outside_the_hull(points: Tensor, x: Tensor) -> int:
 @claim(
     "S1.5",
     "(convex hull)",
-    "where the raw decomposition of a head lies",
+    "the raw decomposition of each head lies in the span of the tokens",
     Verdict.MISPRINT,
     printed=r"""
     "[E]ach head perform independent projections onto $\operatorname{Conv}(X)$ that are then summed together".""",
     place="Remark S1.5, before Eq. S21",
-    holds=r"""The raw sums $\sum_j \hat\alpha_{ij} x_j$ of Eq. S21 lie in $\operatorname{span}(X)$, as the text before Eq. S14
-    says. The coefficients of these sums may be negative and need not add up to 1, so the sums can lie outside $\operatorname{Conv}(X)$.
-    With attention weights instead of raw scores, the result for each head lies in $\operatorname{Conv}(X)$.""",
+    holds=r"""The raw sums $\sum_j \hat\alpha_{ij} x_j$ in Eq. S21 lie in $\operatorname{span}(X)$, as is stated in the
+    text before Eq. S14. The coefficients of these sums may be negative and need not add up to 1, so the sums can lie
+    outside $\operatorname{Conv}(X)$. With attention weights instead of raw scores, the result for each head lies in
+    $\operatorname{Conv}(X)$.""",
 )
 def raw_sums_leave_the_hull(d=32, n_tokens=8, n_heads=4, seed=0):
     layer = random_layer(d, n_tokens, n_heads, seed)
@@ -532,14 +541,15 @@ show(raw_sums_leave_the_hull(**several))
 # %% [markdown]
 # ## Rotary positions
 #
-# With rotary positions, queries and keys are rotated by angles that are proportional to their positions. The score of two
-# tokens then depends on the distance between the tokens. The following proposition states the conditions under which such
-# scores are symmetric.
+# With rotary position embeddings, queries and keys are rotated by angles that are proportional to their positions. The score
+# of two tokens then depends on the distance between the tokens. The following proposition states when such scores are
+# symmetric.
 #
 # ````{prf:proposition} Symmetric attention under rotary positions (ours)
 # :label: prop-rotary
 #
-# Let a layer have one head with $q_i = R_i \Wq\T x_i$ and $k_j = R_j \Wk\T x_j$, where $R_i = R_1^i$ and $R_1$ is a rotation. Then
+# Let a layer have one head with queries $q_i = R_i \Wq\T x_i$ and keys $k_j = R_j \Wk\T x_j$, where $R_i = R_1^i$ and $R_1$
+# is a rotation. Then
 #
 # $$
 # \hat\alpha_{ij} = q_i \cdot k_j = x_i\T\, \Wq R_{j-i} \Wk\T\, x_j .
@@ -547,33 +557,38 @@ show(raw_sums_leave_the_hull(**several))
 #
 # 1. In sequences of $N \ge 2$ tokens, $\hat\alpha_{ij} = \hat\alpha_{ji}$ for all $i \ne j$ and all embeddings if and only if
 #    $\Wq R_m \Wk\T = \Wk R_m \Wq\T$ for every offset $m = 1, \dots, N - 1$.
-# 2. Suppose that $\Wq$ has full column rank and that $R_1$ rotates $d_h / 2$ planes by different angles in $(0, \pi/2)$. Then
-#    it suffices to consider neighbours ($N = 2$). The condition is satisfied for $m = 1$ if and only if $\Wk = \Wq
-#    \operatorname{diag}(r_1, r_1, r_2, r_2, \dots)$ with one number for each plane. In this case, it is satisfied for every
-#    $m$, and $\Wqk$ is symmetric.
-# 3. The converse is not true. Let $\Wk = \Wq S$, where $S$ is symmetric and $\Wq$ has rank $d_h$. Then $\Wqk$ is symmetric, but
-#    the condition is satisfied if and only if $S R_m = R_m S$ for all these $m$.
+# 2. Suppose that $\Wq$ has full column rank and that $R_1$ rotates $d_h / 2$ planes by different angles in $(0, \pi/2)$.
+#    Then it suffices to consider neighbouring positions ($N = 2$). The condition of part 1 is satisfied for $m = 1$ if and
+#    only if $\Wk = \Wq \operatorname{diag}(r_1, r_1, r_2, r_2, \dots)$ with one number for each plane. In this case, the
+#    condition is satisfied for every $m$, and $\Wqk$ is symmetric.
+# 3. Conversely, a symmetric $\Wqk$ does not imply symmetric scores. Let $\Wk = \Wq S$, where $S$ is symmetric and $\Wq$ has
+#    rank $d_h$. Then $\Wqk$ is symmetric, but the condition of part 1 is satisfied if and only if $S R_m = R_m S$ for all
+#    these $m$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# $R_i\T R_j = R_{j-i}$ gives {eq}`eq-rotary`. *1.* Because a number equals its transpose and $R_{i-j}\T = R_{j-i}$,
+# Since $R_i\T R_j = R_{j-i}$, we obtain {eq}`eq-rotary`.
+#
+# *Part 1.* Since a number equals its transpose and $R_{i-j}\T = R_{j-i}$, we have
 # $\hat\alpha_{ji} = x_j\T \Wq R_{i-j} \Wk\T x_i = x_i\T \Wk R_{j-i} \Wq\T x_j$. Two bilinear forms agree for all $x_i, x_j$ if
 # and only if their matrices are equal. For $i \ne j$, the offset $m = j - i$ takes the values $\pm 1, \dots, \pm (N - 1)$, and
 # the condition for $-m$ is the transpose of the condition for $m$.
 #
-# *2.* The condition is $\Wq R_1 \Wk\T = \Wk R_1 \Wq\T$. The columns of the right side have the same span as the columns of
-# $\Wk$, because $\Wq\T$ is onto and $R_1$ is invertible. The columns of the left side lie in the span of the columns of $\Wq$.
-# Therefore $\Wk = \Wq B$ for some $B$, and $\Wq$ cancels on both sides, which gives $R_1 B\T = B R_1$. With $X = B R_1$, this
-# equation becomes $X = R_1^2 X\T$, and its transpose is $X\T = X R_1^{-2}$. Therefore $X = R_1^2 X R_1^{-2}$, so $X$ commutes
-# with $R_1^2$. Because $R_1^2$ rotates the planes by different angles in $(0, \pi)$, $X$ maps each plane to itself and acts on
-# plane $c$ as a complex number $z_c$. On this plane, $X = R_1^2 X\T$ means that $z_c = e^{2 i \theta_c} \bar z_c$, which is
-# true if and only if $z_c = r_c e^{i \theta_c}$ with a real $r_c$. Hence $B = X R_1^{-1}$ multiplies plane $c$ by $r_c$.
-# Conversely, such a $B$ is symmetric and commutes with every $R_m$. Therefore $\Wq R_m B \Wq\T = \Wq B R_m \Wq\T$ for every
-# $m$, including 0.
+# *Part 2.* For $m = 1$, the condition is $\Wq R_1 \Wk\T = \Wk R_1 \Wq\T$. The columns of the right-hand side span the same
+# space as the columns of $\Wk$, because $\Wq\T$ is onto and $R_1$ is invertible. The columns of the left-hand side lie in
+# the span of the columns of $\Wq$. Hence $\Wk = \Wq B$ for some matrix $B$. Since $\Wq$ has full column rank, we can cancel
+# it on both sides, which gives $R_1 B\T = B R_1$. With $X = B R_1$, this equation becomes $X = R_1^2 X\T$, and its transpose
+# is $X\T = X R_1^{-2}$. It follows that $X = R_1^2 X R_1^{-2}$, so $X$ commutes with $R_1^2$. Since $R_1^2$ rotates the
+# planes by different angles in $(0, \pi)$, the matrix $X$ maps each plane to itself and acts on plane $c$ as multiplication
+# by a complex number $z_c$. On this plane, $X = R_1^2 X\T$ means that $z_c = e^{2 i \theta_c} \bar z_c$, where $\theta_c$ is
+# the angle by which $R_1$ rotates plane $c$. This is true if and only if $z_c = r_c e^{i \theta_c}$ with a real number
+# $r_c$. Hence $B = X R_1^{-1}$ multiplies plane $c$ by $r_c$. Conversely, such a matrix $B$ is symmetric and commutes with
+# every $R_m$. Hence $\Wq R_m B \Wq\T = \Wq B R_m \Wq\T$ for every $m$, including $m = 0$, for which the equation states that
+# $\Wqk$ is symmetric.
 #
-# *3.* $\Wq S \Wq\T$ is symmetric. The condition is $\Wq R_m S \Wq\T = \Wq S R_m \Wq\T$. Because $\Wq$ has full column rank, it
-# can be cancelled on both sides.
+# *Part 3.* The matrix $\Wqk = \Wq S \Wq\T$ is symmetric. The condition of part 1 is $\Wq R_m S \Wq\T = \Wq S R_m \Wq\T$.
+# Since $\Wq$ has full column rank, we can cancel it on both sides, which gives $R_m S = S R_m$.
 # ```
 # ````
 
@@ -627,9 +642,9 @@ def asymmetry(a: Tensor) -> Tensor:
     printed=r""""$\sigma\big(\frac{1}{\sqrt{d}} X W_{qk} X^\top\big)$", with the position added to the embedding, "$X_0(U) = U W_e
     + W_p$".""",
     place="Section 2.1, Eq. 1, and Definition S1.1, Eq. S1",
-    holds=r"""If queries and keys are rotated by their positions, as in ModernBERT, LLaMA and Mistral, $\hat\alpha_{ij} =
-    x_i^\top W_q R_{j-i} W_k^\top x_j$. The matrix $W_{qk}$ is the special case $i = j$. Even if $W_{qk}$ is symmetric ($s = 1$), the
-    scores $\hat\alpha_{ij}$ and $\hat\alpha_{ji}$ can differ.""",
+    holds=r"""If queries and keys are rotated by their positions, as in ModernBERT, LLaMA and Mistral, the score is
+    $\hat\alpha_{ij} = x_i^\top W_q R_{j-i} W_k^\top x_j$. The matrix $W_{qk}$ corresponds to the special case $i = j$.
+    Even if $W_{qk}$ is symmetric ($s = 1$), the scores $\hat\alpha_{ij}$ and $\hat\alpha_{ji}$ can differ.""",
     ours=True,
 )
 def rotary_scores(d=16, d_head=6, n_tokens=8, seed=0):

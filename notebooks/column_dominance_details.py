@@ -171,7 +171,7 @@ which_side(kinds)
     printed=r'''"under the same assumptions as in Proposition S1.8", "$\mathrm{Var}(\|w_{m,\cdot}\|) >
     \mathrm{Var}(\|w_{\cdot,k}\|)$ $\forall k, m$", hence "$\Pr[\|w_{\cdot,k}\| > w] > \Pr[\|w_{m,\cdot}\| > w]$
     $\forall w > \gamma$"''',
-    place="Section S1.4.4 and proof of Theorem S1.12, Eqs. S101, S102",
+    place="Section S1.4.4 and in the proof of Theorem S1.12, Eqs. S101, S102",
     holds="""Under the assumptions of Prop. S1.8, the rows are the more uneven side, so that large norms occur among the rows and the
     directionality score is positive. By the lemma, Eq. S101 leads to the same conclusion, which contradicts Eq. S102. If rows and
     columns were exchanged in Eq. S101, it would lead to Eq. S102, but it would not be true.""",
@@ -580,7 +580,7 @@ def one_sequence(d: int, exponent: float, n_draws: int, seed: int) -> Float[Tens
     "the norms of the columns grow more in total than the norms of the rows",
     Verdict.CHANGES,
     printed='"[T]he net increase of the norm of the columns is bigger than the net increase of the norm of the rows."',
-    place="Proof of Theorem S1.12, after Eq. S98",
+    place="the proof of Theorem S1.12, after Eq. S98",
     holds=r"""For one context token of Prop. S1.8, the column norms do add up to more than the row norms. For sequences whose tokens
     have the same distribution and occur once, both sums are equal on average. The squared norms of both sides always have the same
     sum, $\|W\|_F^2$.""",
@@ -708,7 +708,7 @@ show(context_ratio(n_tokens=n_tokens, **profile))
     Verdict.CHANGES,
     printed=""""It follows from Proposition S1.8 that the number of times" Eq. S97 is true "is on average higher than
     the number of times" that Eq. S98 is.""",
-    place="Proof of Theorem S1.12, Eqs. S97 and S98",
+    place="the proof of Theorem S1.12, Eqs. S97 and S98",
     holds=r"""Prop. S1.8 requires an isotropic $y$, but in Theorem S1.12, all tokens are drawn from one distribution. Then $\mathbb{E}\|\Delta
     w_{\cdot,k}\|^2 / \mathbb{E}\|\Delta w_{m,\cdot}\|^2 = \Sigma_{kk} / \Sigma_{mm}$ for a context token and for a predicted
     token. If $k$ and $m$ are exchanged, the ratio is inverted, so Eqs. S97 and S98 are true for equally many pairs.""",
@@ -758,7 +758,7 @@ def squared_norm_of_sum(covariance: Float[Tensor, "d d"], beta: Float[Tensor, " 
     "independent entries remove the cross terms",
     Verdict.MISPRINT,
     printed='"the statistical independence between the entries of $x_i$"',
-    place="Proof of Proposition S1.8, before Eq. S57",
+    place="the proof of Proposition S1.8, before Eq. S57",
     holds="The argument uses the statistical independence between the vectors $x_i$ and $x_{i'}$.",
 )
 def independence_of_vectors():
@@ -837,7 +837,7 @@ def bilinear_squared_norms(
     Verdict.ASSUMPTION,
     printed=r"""Eqs. S57 and S60 take $\beta_{it^*}$ out of the expectation: "$\sum_i \beta_{it^*}^2\,
     \mathbb{E}[x_i^\top x_i]$".""",
-    place="Proof of Proposition S1.8, Eqs. S57, S60",
+    place="the proof of Proposition S1.8, Eqs. S57, S60",
     holds=r"""The ratio is correct if the coefficients are independent of all embeddings. With $\beta_i = x_i^\top B y$ and Gaussian
     embeddings, the ratio is $(\mathrm{Tr}\,G + 2 G_{kk}) / \big((d+2)[N(N+1)\|(\Sigma B)_{m,\cdot}\|^2 + N \Sigma_{mm}
     \mathrm{Tr}(B^\top \Sigma B)]\big)$ with $G = B^\top [N(N+1)\Sigma^2 + N\,\mathrm{Tr}(\Sigma)\,\Sigma] B$. This ratio depends on $k$, too, and Eq. S53
@@ -971,7 +971,7 @@ def vocabulary_squared_norms(covariance: Float[Tensor, "d d"], beta: Float[Tenso
     "for independent embeddings with one distribution, columns gain more often than rows",
     Verdict.CHANGES,
     printed=COUNTED,
-    place="Proof of Theorem S1.12, Eqs. S96 to S98",
+    place="the proof of Theorem S1.12, Eqs. S96 to S98",
     holds=r"""If the embeddings of the vocabulary are independent and identically distributed, and the coefficients are independent of the
     embeddings, $\mathbb{E}[\Delta W \Delta W^\top] = \mathbb{E}[\Delta W^\top \Delta W]$. Row $k$ and column $k$ therefore have the
     same expected squared norm for every objective and for any order and frequency of the tokens.""",
@@ -1020,7 +1020,7 @@ def initial_moments(n: int, sigma: float) -> tuple[float, float, float]:
     $n(2\sigma^4 + 4\mu^2)$"; "$\mathbb{E}[\|w_{m,\cdot}\|]\big|_{\text{init}}$ $=
     \mathbb{E}[\|w_{\cdot,k}\|]\big|_{\text{init}} = \mu$" and "$\mathrm{Var}(\|w_{m,\cdot}\|)\big|_{\text{init}}$ $=
     \mathrm{Var}(\|w_{\cdot,k}\|)\big|_{\text{init}} = \sigma^2$".""",
-    place="Section S1.4.4, before Lemma S1.11, and proof of Theorem S1.12, Eqs. S99, S100",
+    place="Section S1.4.4, before Lemma S1.11, and in the proof of Theorem S1.12, Eqs. S99, S100",
     holds=r"""The mean of the $n$ entries of a row has the variance $\sigma^2/n$. For Gaussian entries, the squared norm has the variance
     $n(2\sigma^4 + 4\mu^2\sigma^2)$, and $\mathbb{E}\|w\| \approx \sqrt{n(\sigma^2+\mu^2)}$, $\mathrm{Var}\|w\| \approx
     \sigma^2(\sigma^2 + 2\mu^2) / (2(\sigma^2+\mu^2))$.""",
@@ -1130,7 +1130,7 @@ def solved_threshold(sigma_a: float, sigma_b: float, mu: float) -> float:
     Verdict.CHANGES,
     printed=r'''"$\Pr[X_a > z] = \Pr[X_a - z > 0]$ $\geq \frac{(\mathbb{E}[X_a - z])^2}{\mathbb{E}[(X_a - z)^2]}$ $=
     \big(\frac{\mu - z}{\sigma_a}\big)^2$"; hence "$z > \sqrt{\sigma_a \sigma_b} - \mu$"''',
-    place="Proof of Lemma S1.11, Eqs. S91, S93",
+    place="the proof of Lemma S1.11, Eqs. S91, S93",
     holds=r"""The second-moment inequality bounds $\Pr[Y > 0]$ from below only if $\mathbb{E}Y \geq 0$, which means $z \leq \mu$
     here. The denominator of this bound is $\sigma_a^2 + (\mu - z)^2$. Eq. S92 as printed would give $z > \mu +
     \sqrt{\sigma_a\sigma_b}$.""",
@@ -1242,7 +1242,7 @@ def every_update(pairs: tuple[tuple[int, int], ...], variances: tuple[float, ...
     "a larger number of times as context makes the columns more uneven",
     Verdict.CHANGES,
     printed=COUNTED,
-    place="Proof of Theorem S1.12, Eqs. S96 to S98",
+    place="the proof of Theorem S1.12, Eqs. S96 to S98",
     holds=r"""For independent coefficients and embeddings of $d$ independent coordinates of variance 1 and kurtosis
     $\kappa$, $\mathbb{E}\sum_k \|w_{\cdot,k}\|^4 - \mathbb{E}\sum_m \|w_{m,\cdot}\|^4 = d^2 (d - 1) (\kappa - 3) \sum_t
     (\mu_c(t)^2 - \mu_p(t)^2)$, provided that no token occurs twice in a sequence. The formula contains the squares of the counts,

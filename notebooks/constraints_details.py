@@ -9,9 +9,9 @@
 # %% [markdown]
 # # Details: Does an encoder need symmetry?
 #
-# On this page, we define the two constraints of [*Does an encoder with learned position embeddings need
-# symmetry?*](constraints.py) and check their formulas. We also compare experiments that have equal settings but whose encoders differ
-# in their symmetry.
+# On this page, we define the two constraints that we use in [*Does an encoder with learned position embeddings need
+# symmetry?*](constraints.py), and we check their formulas. We also compare experiments in which the encoders differ in
+# symmetry although the settings are the same.
 
 # %% tags=["remove-cell"]
 import torch
@@ -37,14 +37,15 @@ POLES = {Constraint.SYMMETRIC: -1.0, Constraint.SKEW: 1.0}  # symmetry score at 
 # %% [markdown]
 # ## The two constraints
 #
-# Each constraint is a function of the symmetry score $s$, and a weight determines how strongly the constraint acts. The
-# formulas in the paper contain squares of matrices, which we interpret as squared norms.
+# Each constraint is a term that is added to the loss. The term is a function of the symmetry score $s$ and is multiplied by
+# a weight. The formulas in the paper contain squares of matrices, which we interpret as squared norms.
 #
 # ````{prf:definition} Eqs. S146 to S148 of the paper, with squared norms
 # :label: def-constraints
 #
-# Let $\mathcal{L}$ be the prediction loss and $\gamma > 0$ a weight (unrelated to the $\gamma$ of {prf:ref}`def-3-2`). Training
-# minimises $\mathcal{L} + \gamma \mathcal{L}_c$, where $\mathcal{L}_c$ is the mean over the layers of
+# Let $\mathcal{L}$ be the prediction loss, and let $\gamma > 0$ be a weight, which is unrelated to the $\gamma$ of
+# {prf:ref}`def-3-2`. Training minimises $\mathcal{L} + \gamma \mathcal{L}_c$, where $\mathcal{L}_c$ is the mean over the
+# layers of
 #
 # $$
 # \begin{aligned}
@@ -53,12 +54,13 @@ POLES = {Constraint.SYMMETRIC: -1.0, Constraint.SKEW: 1.0}  # symmetry score at 
 # \end{aligned}
 # $$ (eq-constraints)
 #
-# Here $M$ is $\Wqk$ summed over the heads of a layer, and $M_s$ and $M_n$ are its symmetric and skew-symmetric parts.
+# Here, $M$ is the sum of $\Wqk$ over the heads of a layer, and $M_s$ and $M_n$ are the symmetric and the skew-symmetric part
+# of $M$.
 # ````
 #
-# The right-hand sides follow from $\norm{M_s}^2 = (1 + s) \norm{M}^2 / 2$ ({prf:ref}`lem-s1-16` with {prf:ref}`def-3-1`).
-# The constraints do not depend on the size of the weights, and they act on the sum over heads and not on individual heads. For random
-# weights, each constraint is close to 2, and its smallest possible value is 1.
+# The right-hand sides follow from $\norm{M_s}^2 = (1 + s) \norm{M}^2 / 2$ ({prf:ref}`lem-s1-16` and {prf:ref}`def-3-1`). The
+# constraints do not depend on the scale of the weights, and they depend only on the sum over heads and not on individual
+# heads. For random weights, both constraints are close to 2, and their smallest possible value is 1.
 
 
 # %% tags=["remove-cell"]
@@ -116,13 +118,13 @@ def course(constraint: Constraint):
     Verdict.MISPRINT,
     printed='"To encourage skew-symmetry, we minimize the condition" S148, "leading to a symmetry score of $s = 0$".',
     place="Section S2.1, before and after Eq. S148",
-    remark="In the released code, the symmetry score is $(1 + s)/2$, which is 0 at $s = -1$. The printed sentence seems to refer to this score.",
+    remark="In the released code, the symmetry score is $(1 + s)/2$, which is 0 at $s = -1$. The quoted sentence seems to refer to this score.",
 )
 def skew_constraint():
     skew, released = Constraint.SKEW, symmetry_score(of_symmetry(-1.0), Convention.RELEASED)
     words = "$s$ at the end of a descent from a random matrix"
     yield exact(words, descend(skew), LEAST_AT[skew], 0.01, paper="= 0")
-    yield exact("$L_c$ at the printed $s = 0$", value(of_symmetry(0.0), skew), 2)
+    yield exact("$L_c$ at $s = 0$, which the paper states", value(of_symmetry(0.0), skew), 2)
     yield exact("score of the released code at $s = -1$", released)
     yield from course(skew)
     return {"holds": "The constraint leads to $s = -1$. At $s = 0$, its value is 2, which is twice its smallest value."}
@@ -181,9 +183,10 @@ show(constrained_loss())
 # %% [markdown]
 # ## Initialisations that a constraint excludes
 #
-# Each constraint is infinite where the other constraint is smallest. Therefore, a model that is trained with the constraint that
-# forbids symmetry cannot be initialised with $\Wk = \Wq$, and a model that is trained with the constraint that enforces symmetry cannot
-# be initialised with a skew-symmetric matrix. `attngeo train` refuses both combinations with an error message.
+# Each constraint is infinite where the other constraint is smallest. Therefore, a model that is trained with the constraint
+# that forbids symmetry cannot be initialised with $\Wk = \Wq$. Likewise, a model that is trained with the constraint that
+# enforces symmetry cannot be initialised with a skew-symmetric matrix. `attngeo train` rejects both combinations with an
+# error message.
 
 
 # %% tags=["remove-cell"]
@@ -204,7 +207,7 @@ def accepted(initialisation: Initialisation, constraint: Constraint) -> bool:
     Verdict.ASSUMPTION,
     printed="""The loss "is optionally extended with a constraint", and "[w]e optionally initialize the models with either
     symmetric or skew-symmetric attention weights". No combination is excluded.""",
-    place="Section S2.1, Initialization and Loss Constraints",
+    place="Section S2.1 (Initialization and Loss Constraints)",
     holds=r"""Eq. S147 requires $M_s \neq 0$, which excludes skew-symmetric initialisation, and Eq. S148 requires $M_n \neq 0$,
     which excludes symmetric initialisation.""",
     missing=(r"$M_s \neq 0$", r"$M_n \neq 0$"),
@@ -227,9 +230,9 @@ show(poles_of_the_constraints())
 # ## Equal settings, different symmetry
 #
 # Our encoders without a constraint have the same settings as the encoders with learned position embeddings in [our planned
-# experiments on positional encoding](positions.py). Nevertheless, the mean symmetry scores of the encoders differ between these
-# experiments ({numref}`tab-constraint-circumstances`). We do not know the reason, because the experiments differ not only in their
-# seeds but also in {glue:text}`what-differs`.
+# experiments on positional encoding](positions.py). Nevertheless, the mean symmetry scores of the encoders differ between
+# the experiments ({numref}`tab-constraint-circumstances`). We do not know the reason for this difference, because the
+# experiments differ not only in their seeds but also in {glue:text}`what-differs`.
 
 # %% tags=["remove-input"]
 recorded = constraints.recorded()
@@ -239,8 +242,9 @@ same_settings = constraints.seeds_and_circumstances({"this chapter": free} | pla
 table(
     same_settings,
     name="tab-constraint-circumstances",
-    caption="Mean symmetry score $s$ of encoders without a constraint in several experiments with equal settings, and the"
-    " circumstances that are not part of the settings. The commit is the version of the code with which the models were trained.",
+    caption="Mean symmetry score $s$ of encoders without a constraint in several experiments with equal settings, and"
+    " the conditions that are not part of the settings. The commit identifies the version of the code with which we"
+    " trained the models.",
 )
 
 # %% tags=["remove-cell"]

@@ -481,7 +481,7 @@ show(dimension_of_contribution(d=d, n_tokens=n_tokens, seed=seed))
     "[T]he weight update of each column (row) when a set of tokens predicts $t^*$ is equivalent to the weight update
     of each row (column) when $t^*$ is used to predict a set of tokens."
     """,
-    place="Proof of Proposition S1.7, after Eq. S52",
+    place="the proof of Proposition S1.7, after Eq. S52",
     holds=r"""The formulas have the same form. The updates are transposes of each other under the additional assumption that
     $\beta_{jt^*} = \beta_{t^*j}$ for all $j$.""",
     missing=(r"$\beta_{jt^*} = \beta_{t^*j}$",),
@@ -637,7 +637,7 @@ show(masked_ratio(mask_rate=mask_rate, n_tokens=n_tokens, draws=draws, seed=seed
     "the expected counts in masked training contain a factor of N",
     Verdict.MISPRINT,
     printed=r'''"$N\rho(N-1)(1-\rho) \sum_{k=1}^N \Pr(t_k = t^*)$"''',
-    place="Proof of Proposition S1.10, Eqs. S79, S80",
+    place="the proof of Proposition S1.10, Eqs. S79, S80",
     holds=r"$\rho (1-\rho) (N-1) \sum_k \Pr[t_k = t^*]$, where $\rho$ is the share of masked tokens",
     remark="The ratio in Eq. S81 is correct.",
 )
@@ -680,7 +680,7 @@ def positions(n_tokens: int) -> range:
     Verdict.MISPRINT,
     printed=r""""$\mu_p(t^*) = \sum_{l=1}^{N-1} \sum_{k=1}^{l-1} \mathbb{1}\{t_l = t^*\}$", "the number of tokens predicted by
     $t^*$"; "$\sum_{k=0}^N$".""",
-    place="Proof of Proposition S1.10, after Eq. S71 and Eqs. S73, S74, S75, and Section S1.4.3, Eqs. S83, S84",
+    place="the proof of Proposition S1.10, after Eq. S71 and Eqs. S73, S74, S75, and Section S1.4.3, Eqs. S83, S84",
     holds=r"""The number of tokens that predict $t^*$ is $\mu_p = \sum_{l=1}^{N} \sum_{k=1}^{l-1} 1\{t_l = t^*\}$. The other sums are
     $\sum_{k=1}^{N}$. With these limits, Eqs. S83 and S84 have the printed values.""",
 )
@@ -813,7 +813,7 @@ show(preceding_is_not_enough(n_tokens=n_tokens))
     Verdict.MISPRINT,
     printed=r"""From a ratio above 1 "for most $t^* \in \mathcal{V}$": "the average number of tokens that are predicted by $t^*$
     is smaller than the average number of tokens that predict it".""",
-    place="Proof of Theorem S1.12, after Eq. S96",
+    place="the proof of Theorem S1.12, after Eq. S96",
     holds="""The average number of tokens that are predicted by $t^*$ is larger. It is an assumption about the corpus that the ratio exceeds
     1 for *most* tokens. This assumption does not follow from S1.10, because both counts have the same sum over the vocabulary.""",
 )

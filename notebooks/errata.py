@@ -11,23 +11,25 @@
 # %% [markdown]
 # # Errata
 #
-# This page lists slips of the paper {cite}`saponati2025`, and assumptions that the paper needs but does not state, together with what
-# holds instead. We make the tables from the checks of the chapters, and each chapter shows the numbers behind its entries. An entry
-# appears only if its check was executed and is supported. An error that repeats another slip, or follows from it, shares the entry of
-# that slip. In this build, {glue:text}`n-withheld` entries are left out because their checks are not supported. The
-# [slips that we found by reading](#slips-found-by-reading) have no check. The last table lists {glue:text}`n-changes` errors that make a
-# conclusion of the paper false. These errors affect {glue:text}`about-changes` statements. Of these errors, {glue:text}`n-columns` are about
-# Theorem 2.3 of the paper (in full, Theorem S1.12) and the statements on which its proof rests.
+# This page lists slips in the paper {cite}`saponati2025` and assumptions that the paper needs but does not state, together
+# with our corrections. We compile the tables from the checks in the chapters of this book, and each chapter shows the
+# numbers behind its entries. An entry appears only if we executed its check and the numbers support our verdict. An error
+# that repeats another slip, or follows from it, shares the entry of that slip. In this build, {glue:text}`n-withheld`
+# entries are omitted because the numbers do not support our verdicts. The [slips that we found by
+# reading](#slips-found-by-reading) have no check. The last table lists {glue:text}`n-changes` errors that make a conclusion
+# of the paper false. They affect {glue:text}`about-changes` statements, and {glue:text}`n-columns` of them concern Theorem
+# 2.3 of the paper (in full, Theorem S1.12) and the statements on which its proof is based.
 #
-# Please keep three things in mind. First, many entries are slips that occur in any long derivation, and the conclusion stays the same
-# once they are corrected. Second, a missing assumption is not an error in the result if the assumption is met wherever the result is
-# used. Third, we read the paper as a text that was extracted from its PDF. The {glue:text}`n-copying` entries with the mark
-# {glue:text}`mark` may be errors of this text and not of the paper.
+# Please keep three things in mind. First, many entries are slips of a type that occurs in any long derivation, and the
+# conclusion remains the same once they are corrected. Second, a missing assumption is not an error in the result if the
+# assumption is met wherever the result is used. Third, we read the paper as text that was extracted from its PDF. The
+# {glue:text}`n-copying` entries that are marked with {glue:text}`mark` may be errors in this extracted text and not in the
+# paper.
 #
-# | group | content | entries | on statements |
+# | group | content | number of entries | number of statements |
 # |---|---|---|---|
-# | [misprints](#misprints) | wrong signs, indices, factors and shapes, and slips in a proof; the argument is valid once they are corrected | {glue:text}`n-misprints` | {glue:text}`about-misprints` |
-# | [slips found by reading](#slips-found-by-reading) | slips of notation and slips that can be corrected in one line; they have no checks and are not counted among the checks | {glue:text}`n-slips` | |
+# | [misprints](#misprints) | wrong signs, indices, factors and shapes, and slips in proofs, after whose correction the argument is valid | {glue:text}`n-misprints` | {glue:text}`about-misprints` |
+# | [slips found by reading](#slips-found-by-reading) | slips in notation and slips that can be corrected in one line, which have no checks and are not counted among the checks | {glue:text}`n-slips` | |
 # | [missing assumptions](#missing-assumptions) | statements that are true under an assumption that the paper does not state | {glue:text}`n-assumptions` | {glue:text}`about-assumptions` |
 # | [conclusions that change](#conclusions-that-change) | statements and steps whose conclusion is false | {glue:text}`n-changes` | {glue:text}`about-changes` |
 
@@ -65,22 +67,23 @@ table(
 # %% [markdown]
 # ## Slips found by reading
 #
-# These are slips of notation and slips that can be corrected in one line. The corrected form can be derived by hand, and the chapters
-# mention most of these slips. The slips in Eq. S17 and in Eqs. S147 and S148 may be errors of our text and not of the paper.
+# These are slips in notation and slips that can be corrected in one line. The corrected forms can be derived by hand, and we
+# mention most of these slips in the chapters. The slips in Eq. S17 and in Eqs. S147 and S148 may be errors in our extracted
+# text and not in the paper.
 
 # %% tags=["remove-input"]
 table(
     slips_found_by_reading(),
     name="tab-errata-slips",
-    caption="Slips that we found by reading, without a check.",
+    caption="Slips that we found by reading, for which there is no check.",
     folded="Show these slips",
 )
 
 # %% [markdown]
 # ## Missing assumptions
 #
-# These statements need an assumption that the paper does not state. Whether trained models meet the assumption has to be measured, and
-# the chapters measure it where they can.
+# These statements are true only under an assumption that the paper does not state. Whether trained models meet such an
+# assumption is an empirical question, and in the chapters, we measure it where we can.
 
 # %% tags=["remove-input"]
 table(
@@ -92,13 +95,13 @@ table(
 # %% [markdown]
 # ## Conclusions that change
 #
-# These statements, or steps of their proofs, are false as printed, and they cannot be corrected without a different conclusion. If a
-# proof fails, its conclusion may still be true of trained models, which we examine in the chapters with measurements. A failed proof
-# means that the reason has to be found elsewhere.
+# These statements, or steps in their proofs, are false as printed, and correcting them changes the conclusion. Even if a
+# proof is wrong, its conclusion may still be true of trained models, and we examine this by measurements in the chapters. In
+# that case, the conclusion must be true for a different reason.
 
 # %% tags=["remove-input"]
 table(
     errata(paper.findings, Verdict.CHANGES),
     name="tab-errata-changes",
-    caption="Statements and steps whose conclusion is false, and what holds instead.",
+    caption="Statements and steps whose conclusion is false, together with our corrections.",
 )

@@ -58,7 +58,7 @@ OF_SUMS = f"{CHOSEN} We left out layers with a single head, because they have no
 PRINTED = {
     "printed": """\"[E]ncoder-only models remarkably show a higher degree of symmetry than decoder-only". This sentence is about sums
     over heads.""",
-    "place": "Section 3, Figure 2",
+    "place": "Section 3 and Figure 2",
 }
 
 layers = evidence().layers

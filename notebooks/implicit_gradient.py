@@ -9,14 +9,14 @@
 # %% [markdown]
 # # Details: The gradient of $W_{qk}$
 #
-# Training never changes the [query-key matrix](bilinear_form.py) $\Wqk = \Wq \Wk\T$ directly. It changes $\Wq$ and $\Wk$, and $\Wqk$
-# changes with them. Proposition 2.2 of the paper {cite}`saponati2025` describes this change as a sum over pairs of tokens. This page
-# has the corrected proposition with its proof, and the checks behind two sections of the page [What do the paper's theorems
-# explain?](symmetric_updates.py).
+# Training never changes the [query-key matrix](bilinear_form.py) $\Wqk = \Wq \Wk\T$ directly. Training changes $\Wq$ and
+# $\Wk$, and the product $\Wqk$ changes as a result. Proposition 2.2 of the paper {cite}`saponati2025` describes this change
+# as a sum over pairs of tokens. On this page, we correct the proposition and prove it, and we show the checks that support
+# two sections of the page [What do the paper's theorems explain?](symmetric_updates.py).
 #
-# **The gradient of $\Wqk$ is exactly such a sum if its coefficients include the softmax. A training step, however, points in a
-# different direction.** For a head of BERT-base with random weights, the cosine between the step and the gradient is only
-# {glue:text}`bert-cos`.
+# **The gradient of $\Wqk$ is exactly a sum over pairs of tokens, provided that the coefficients include the softmax. A
+# training step, however, points in a different direction.** For a head of BERT-base with random weights, the cosine between
+# a training step and the gradient is only {glue:text}`bert-cos`.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding of the toy Transformers, a multiple of n_heads; in [8, 256]
@@ -85,9 +85,9 @@ def cosine_bars(cosines: pd.DataFrame) -> CaptionedFigure:
     panel.axvline(1, color=NEUTRAL, linestyle="--")
     panel.set(ylabel="", xlim=(0, 1.05))
     sns.move_legend(panel, "lower right", bbox_to_anchor=(1, 1), ncol=2, title=None)
-    caption = rf"""Cosine between the gradient of $\Wqk$ and several other matrices: a training step of gradient descent on
-    $\Wq$ and $\Wk$, and sums of the terms $\beta_{{ij}} x_i x_j\T$ over some pairs or all pairs. A bar is the mean over
-    untrained Transformers of width {TOY.d} with heads of width {TOY.d_head}, and a line shows the standard deviation."""
+    caption = rf"""Cosine between the gradient of $\Wqk$ and several other matrices: a training step of gradient
+    descent on $\Wq$ and $\Wk$, and sums of the terms $\beta_{{ij}} x_i x_j\T$ over some or all pairs. Bars show means
+    over untrained Transformers of width {TOY.d} with heads of width {TOY.d_head}, and lines show standard deviations."""
     means = cosines.groupby("matrix", sort=False)["cosine with the gradient"].mean()
     alt = f"""Bars that show cosines with the gradient for two objectives. Means over both objectives:
     {"; ".join(f"{name}, {value:.2f}" for name, value in means.items())}."""
@@ -121,24 +121,25 @@ glue("n-masked", n_tokens**2)
 
 # %% [markdown]
 # :::{admonition} How sure is this
-# We prove the formulas on this page, and automatic differentiation in double precision agrees with them up to rounding errors. For the
-# angle between step and gradient, we assume random factors that do not depend on the gradient. Nothing on this page was measured in a
-# trained model.
+# We prove the formulas on this page, and automatic differentiation in double precision agrees with them up to rounding
+# errors. To compute the angle between step and gradient, we assume that the factors $\Wq$ and $\Wk$ are random and do not
+# depend on the gradient. None of the results on this page come from trained models.
 # :::
 #
 # ## A pair of tokens adds an outer product
 #
-# Let $x_i$ be the input of a layer at position $i$. A head of width $d_h$ compares $x_i$ with the inputs at the set $A_i$ of positions
-# to which $i$ attends. The scores are $a_{ij} = x_i\T \Wqk x_j / \sqrt{d_h}$, and the output of the head is
+# Let $x_i$ be the input of a layer at position $i$. Let $A_i$ be the set of positions to which $i$ attends. A head of width
+# $d_h$ compares $x_i$ with the inputs at these positions. The scores are $a_{ij} = x_i\T \Wqk x_j / \sqrt{d_h}$, and the
+# output of the head is
 #
 # $$
 # o_i = \sum_{j \in A_i} \alpha_{ij} v_j , \qquad \alpha_{ij} = \frac{e^{a_{ij}}}{\sum_{k \in A_i} e^{a_{ik}}} ,
 # $$ (eq-2-2-head)
 #
-# where $v_j = W_o\T W_v\T x_j$ is the *value* of token $j$. The outputs of all heads are added to $x_i$, which gives $\hat x_i$. A
-# feedforward layer may follow. *Autoregressive* models have $A_i = \{j \le i\}$ and predict at position $i$ the token at position
-# $i + 1$. *Masked* models attend to every position and predict the tokens that are hidden by masks. {numref}`fig-one-pair` shows what
-# one pair of tokens contributes to the gradient.
+# where $v_j = W_o\T W_v\T x_j$ is the *value* of token $j$. Adding the outputs of all heads to $x_i$ gives $\hat x_i$. A
+# feedforward layer may follow. In *autoregressive* models, $A_i = \{j \le i\}$, and the model predicts at position $i$ the
+# token at position $i + 1$. In *masked* models, each position attends to all positions, and the model predicts the tokens
+# that are hidden by masks. {numref}`fig-one-pair` shows what one pair of tokens contributes to the gradient.
 
 # %% tags=["remove-input"]
 one_pair(sentence_gradient(Objective.AUTOREGRESSIVE, seed, d=8))
@@ -147,8 +148,8 @@ one_pair(sentence_gradient(Objective.AUTOREGRESSIVE, seed, d=8))
 # ````{prf:proposition} Prop. 2.2 of the paper, corrected: the gradient of $\Wqk$ is a sum of rank-1 matrices
 # :label: prop-2-2
 #
-# Let $L$ be any differentiable function of the outputs of a Transformer on one sequence, such as the sum of its
-# negative log-likelihoods. For a head with query-key matrix $\Wqk$ in a layer with inputs $x_i$,
+# Let $L$ be any differentiable function of the outputs of a Transformer on one sequence, such as the sum of the negative
+# log-likelihoods. For a head with query-key matrix $\Wqk$ in a layer with inputs $x_i$, we have
 #
 # $$
 # \frac{\partial L}{\partial \Wqk} = \sum_i \sum_{j \in A_i} \beta_{ij} K_{ij}, \qquad K_{ij} = x_i x_j\T ,
@@ -159,20 +160,21 @@ one_pair(sentence_gradient(Objective.AUTOREGRESSIVE, seed, d=8))
 # g_i = \frac{\partial L}{\partial \hat x_i} .
 # $$ (eq-2-2-beta)
 #
-# Consequently $\sum_{j \in A_i} \beta_{ij} = 0$ for every $i$.
+# Consequently, $\sum_{j \in A_i} \beta_{ij} = 0$ for every $i$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# The inputs $x_i$ of the layer do not depend on its own $\Wqk$, and the loss depends on $\Wqk$ through the scores
-# alone.
+# The inputs $x_i$ of the layer do not depend on the query-key matrix $\Wqk$ of this layer, and the loss depends on $\Wqk$
+# only through the scores.
 #
-# *One weight.* The output $\hat x_i = x_i + \sum_h o_i^h$ is linear in the weights of its row, and no other output of
-# the layer contains them. So $\partial L / \partial \alpha_{ij} = g_i\T v_j$, with a single value $v_j$ and no sum over
-# $j$. Everything that happens above the layer, including attention between positions, is contained in $g_i$.
+# *One weight.* The output $\hat x_i = x_i + \sum_h o_i^h$ is linear in the attention weights $\alpha_{ij}$ of row $i$, and
+# no other output of the layer depends on these weights. Hence $\partial L / \partial \alpha_{ij} = g_i\T v_j$, with a single
+# value $v_j$ and no sum over $j$. The vector $g_i$ accounts for everything that happens above this point, including
+# attention between positions in later layers.
 #
-# *One score.* For a softmax over $A_i$,
-# $\partial \alpha_{ik} / \partial a_{ij} = \alpha_{ik} (\delta_{jk} - \alpha_{ij})$. Hence
+# *One score.* For a softmax over $A_i$, we have $\partial \alpha_{ik} / \partial a_{ij} = \alpha_{ik} (\delta_{jk} -
+# \alpha_{ij})$. Hence
 #
 # $$
 # \frac{\partial L}{\partial a_{ij}} = \sum_{k \in A_i} g_i\T v_k\, \alpha_{ik} (\delta_{jk} - \alpha_{ij})
@@ -180,22 +182,23 @@ one_pair(sentence_gradient(Objective.AUTOREGRESSIVE, seed, d=8))
 # = \alpha_{ij}\, g_i\T (v_j - o_i) .
 # $$
 #
-# *The form.* $a_{ij}$ is linear in $\Wqk$ with $\partial a_{ij} / \partial \Wqk = x_i x_j\T / \sqrt{d_h}$. The
-# chain rule over all scores gives {eq}`eq-2-2-sum` with {eq}`eq-2-2-beta`.
+# *The query-key matrix.* The score $a_{ij}$ is linear in $\Wqk$, and $\partial a_{ij} / \partial \Wqk = x_i x_j\T /
+# \sqrt{d_h}$. Applying the chain rule to all scores gives {eq}`eq-2-2-sum` with the coefficients {eq}`eq-2-2-beta`.
 #
-# *The sum of a row.* $\sum_j \alpha_{ij} (v_j - o_i) = o_i - o_i = 0$, as the weights of a row add up to 1.
+# *The sum of a row.* Since the attention weights of a row add up to 1, we have $\sum_j \alpha_{ij} (v_j - o_i) = o_i - o_i =
+# 0$.
 # ```
 # ````
 #
-# In the paper, the coefficient is the product of an error and an embedding, $\beta_{ij} = \delta_i\T x_j$. The paper's index $i$ is
-# the predicted token, whereas our index $i$ is the [position of the
+# In the paper, the coefficient is the product of an error and an embedding, $\beta_{ij} = \delta_i\T x_j$. In the paper, the
+# index $i$ denotes the predicted token, whereas in our notation, it denotes the [position of the
 # query](implicit_gradient_details.py#which-tokens-i-and-j-are). The paper also [divides the scores by $\sqrt
 # d$](bilinear_form_details.py#heads-rank-scale-span) rather than $\sqrt{d_h}$. The paper's proof [needs several
 # corrections](implicit_gradient_details.py#the-steps-of-the-proof), but none of them changes the form of the sum.
 #
-# In {numref}`fig-gradient-cosines`, the sum over all pairs has a cosine of 1 with the gradient. The sum over the {glue:text}`several`
-# largest pairs has a mean cosine of {glue:text}`largest`. An autoregressive model has {glue:text}`n-causal` pairs here, and a masked
-# model has {glue:text}`n-masked` pairs.
+# In {numref}`fig-gradient-cosines`, the sum over all pairs has a cosine of 1 with the gradient. The sum over the
+# {glue:text}`several` pairs with the largest terms has a mean cosine of {glue:text}`largest` with the gradient. In this
+# example, an autoregressive model has {glue:text}`n-causal` pairs, and a masked model has {glue:text}`n-masked` pairs.
 
 
 # %%
@@ -207,9 +210,9 @@ one_pair(sentence_gradient(Objective.AUTOREGRESSIVE, seed, d=8))
     printed=r""""Following the gradient of $\mathcal{L}(U)$, the implicit weight update of $W_{qk}^l$ at the $l$-th layer is
     proportional to" "$\sum_i \sum_{j \in C_i} \beta_{ij}^l K_{ij}^{l-1}$".""",
     place="Section 2.2, Proposition 2.2, Eq. 8",
-    holds=r"""If $W_{qk,h}$ is treated as one parameter, $\partial L / \partial W_{qk,h} = \sum_{i,j} \beta_{ij}^h K_{ij}$ holds
-    exactly for every head. Here $i$ runs over the query positions, $j$ runs over the positions to which $i$ attends, and
-    $\beta$ includes the softmax.""",
+    holds=r"""If $W_{qk,h}$ is treated as one parameter, then $\partial L / \partial W_{qk,h} = \sum_{i,j} \beta_{ij}^h
+    K_{ij}$ exactly for every head. Here, $i$ runs over the query positions, $j$ runs over the positions to which $i$
+    attends, and $\beta$ includes the softmax.""",
     missing=("one parameter",),
     remark="A training step on $W_q$ and $W_k$ changes $W_{qk}$ in a different direction (Remark S1.6).",
 )
@@ -233,11 +236,12 @@ show(gradient_is_sum_of_rank_one(n_layers=n_layers, seed=seed), unfolded=True)
 # %% [markdown]
 # ## With the softmax, a token is compared with the average token
 #
-# The paper's proof leaves out the softmax (Eq. S33) and arrives at $\beta_{ij} = g_i\T v_j$. The softmax changes the coefficients in
-# two ways. First, a pair counts in proportion to its attention weight $\alpha_{ij}$. Second, the value $v_j$ is compared with $o_i$,
-# the average of the values to which position $i$ attends. If token $j$ helps less than this average, a gradient step on $\Wqk$ lowers
-# the score of the pair. The coefficients of a row therefore add up to zero. As a consequence, a component that all embeddings have in
-# common leaves no trace on the *column* side of the gradient, although it does leave a trace on the *row* side.
+# The paper's proof omits the softmax (Eq. S33) and arrives at $\beta_{ij} = g_i\T v_j$. The softmax changes the coefficients
+# in two ways. First, the contribution of a pair is proportional to its attention weight $\alpha_{ij}$. Second, the value
+# $v_j$ is replaced by its difference from $o_i$, the weighted average of the values to which position $i$ attends. If token
+# $j$ helps less than this average, a gradient step on $\Wqk$ lowers the score of the pair. The coefficients of a row
+# therefore add up to zero. As a consequence, a component that all embeddings share does not affect the gradient on the
+# *column* side, although it does affect the gradient on the *row* side.
 
 
 # %%
@@ -246,14 +250,14 @@ show(gradient_is_sum_of_rank_one(n_layers=n_layers, seed=seed), unfolded=True)
     "Eqs. S33-S36",
     "the coefficients of the sum are products of an error and an embedding",
     Verdict.STATED,
-    printed=r""""Let the attention scores be computed without the row-wise softmax operation"; then "the term $\delta_i^{l\top}
-    x_j^{l-1}$ is a scalar quantity that we define as $\beta_{ij}^l$".""",
+    printed=r""""Let the attention scores be computed without the row-wise softmax operation". In this case, "the term
+    $\delta_i^{l\top} x_j^{l-1}$ is a scalar quantity that we define as $\beta_{ij}^l$".""",
     place="Section S1.3, Eqs. S33 to S36",
-    holds=r"""Without the softmax this is correct, up to the scale of the scores. With the softmax $\beta_{ij} = \tfrac{1}{\sqrt{d_h}}
-    \alpha_{ij}\, g_i^\top (v_j - o_i)$ with $g_i = \partial L / \partial \hat x_i$, $v_j = W_o^\top W_v^\top x_j$, $o_i =
-    \sum_k \alpha_{ik} v_k$.""",
-    remark=r"""Prop. 2.2 of the paper is about attention with a softmax, and only its proof leaves the softmax out. With the
-    softmax $\sum_j \beta_{ij} = 0$, so a component that all keys have in common leaves no trace in the gradient.""",
+    holds=r"""Without the softmax, this is correct up to the scale of the scores. With the softmax, the coefficients
+    are $\beta_{ij} = \tfrac{1}{\sqrt{d_h}} \alpha_{ij}\, g_i^\top (v_j - o_i)$, where $g_i = \partial L / \partial
+    \hat x_i$, $v_j = W_o^\top W_v^\top x_j$ and $o_i = \sum_k \alpha_{ik} v_k$.""",
+    remark=r"""Prop. 2.2 of the paper is about attention with a softmax, and only its proof omits the softmax. With the
+    softmax, we have $\sum_j \beta_{ij} = 0$, so a component that all keys share does not affect the gradient.""",
 )
 def coefficients_without_softmax(toy=TOY, draws=12, seed=0):
     for objective in TRAINED:
@@ -279,14 +283,14 @@ show(coefficients_without_softmax(seed=seed))
 # %% [markdown]
 # ## The step on both factors drops part of the gradient
 #
-# Gradient descent changes the two factors. Let $G = \partial L / \partial \Wqk$ and let $\eta$ be the learning rate. Then $\Wq$ changes
-# by $-\eta\, \partial L / \partial \Wq = -\eta\, G \Wk$, and $\Wk$ changes by $-\eta\, G\T \Wq$. The product of the new factors gives
-# the change of $\Wqk$.
+# Gradient descent changes the two factors $\Wq$ and $\Wk$. Let $G = \partial L / \partial \Wqk$ and let $\eta$ be the
+# learning rate. In one step, $\Wq$ changes by $-\eta\, \partial L / \partial \Wq = -\eta\, G \Wk$, and $\Wk$ changes by
+# $-\eta\, G\T \Wq$. Multiplying the new factors gives the change of $\Wqk$.
 #
 # ````{prf:remark} Remark S1.6 of the paper: the update through $\Wq$ and $\Wk$
 # :label: rem-s1-6
 #
-# In one step of gradient descent on $\Wq$ and $\Wk$, $\Wqk = \Wq \Wk\T$ changes by
+# In one step of gradient descent on $\Wq$ and $\Wk$, the product $\Wqk = \Wq \Wk\T$ changes by
 #
 # $$
 # \begin{aligned}
@@ -313,7 +317,7 @@ def second_order(form: BilinearForm, gradient: Float[Tensor, "heads d d"]) -> Te
     place="Section S1.3, Remark S1.6, Eq. S39",
     holds=r"""The first-order terms are correct. The remainder is $\eta^2 G W_k W_q^\top G$, which is $O(\eta^2)$ and not
     $o(\eta^2)$.""",
-    remark=r"If $G$ is the gradient of the negative log-likelihood, a step of gradient descent has the sign $-\eta$.",
+    remark=r"If $G$ is the gradient of the negative log-likelihood, the first-order terms of a step of gradient descent have the sign $-\eta$.",
 )
 def step_through_factors(toy=TOY, rate=1e-2, seed=0):
     for objective in TRAINED:
@@ -333,12 +337,12 @@ def step_through_factors(toy=TOY, rate=1e-2, seed=0):
 show(step_through_factors(seed=seed))
 
 # %% [markdown]
-# From the first-order terms the paper concludes that $\Delta \Wqk$ is proportional to $G$ (Eq. S40). This conclusion is wrong. The
-# matrices $\Wq \Wq\T$ and $\Wk \Wk\T$ have at most rank $d_h$. They keep the part of $G$ that lies in the span of the current factors,
-# and they drop the rest. If the entries of the factors are independent Gaussian numbers with mean 0 and equal variance, and if $G$ does
-# not depend on the factors, the cosine between $\Delta \Wqk$ and $-G$ [is
-# approximately](implicit_gradient_details.py#how-far-a-step-points-from-the-gradient) $\sqrt{2 d_h / (d + 2 d_h + 1)}$, to first order
-# in $\eta$.
+# From the first-order terms, the paper concludes that $\Delta \Wqk$ is proportional to $G$ (Eq. S40). This conclusion is
+# wrong. The rank of $\Wq \Wq\T$ and $\Wk \Wk\T$ is at most $d_h$. Multiplying $G$ by these matrices keeps the part of $G$
+# that lies in the span of the current factors and drops the rest. Suppose that the entries of the factors are independent
+# Gaussian numbers with mean 0 and equal variance, and that $G$ does not depend on the factors. The cosine between $\Delta
+# \Wqk$ and $-G$ is then [approximately](implicit_gradient_details.py#how-far-a-step-points-from-the-gradient) $\sqrt{2 d_h /
+# (d + 2 d_h + 1)}$ to first order in $\eta$.
 
 
 # %%
@@ -362,10 +366,10 @@ def every_node(d: int, d_head: int) -> tuple[Tensor, Tensor, Tensor]:
     printed=r'''"$\Delta W_{qk}^l = \eta \sum_i \sum_{j \in \mathcal{C}_i} \beta_{ij}^l \big[(W_q^l W_q^{l\top} K_{ij}^{l-1})$ $+
     (K_{ij}^{l-1} W_k^l W_k^{l\top})\big]$ $\propto \sum_i \sum_{j \in \mathcal{C}_i} \beta_{ij}^l K_{ij}^{l-1}$"''',
     place="Section S1.3, Remark S1.6, Eq. S40",
-    remark="""For a symmetric $G$ with a small trace, the symmetry score of the update is close to the square of this cosine.
-    The score is 1 if $W_q = W_k$ or $G = I$. Before the remark, Section S1.3 states that $W_{qk}$ "is implicitly updated with
-    a combination of the weight updates of $W_q$ and $W_k$ having the same form as in Proposition 2.2". The form is indeed the
-    same, since each pair adds two matrices of rank 1.""",
+    remark="""For a symmetric $G$ with a small trace, the symmetry score of the update is close to the square of this
+    cosine. The score is 1 if $W_q = W_k$ or $G = I$. Before the remark, Section S1.3 states that $W_{qk}$ "is
+    implicitly updated with a combination of the weight updates of $W_q$ and $W_k$ having the same form as in
+    Proposition 2.2". The form is indeed the same, because each pair contributes two matrices of rank 1.""",
 )
 def update_is_not_proportional(d=64, draws=60, seed=0):
     generator = torch.Generator().manual_seed(seed)
@@ -402,13 +406,15 @@ show(update_is_not_proportional(d=d_wide, draws=draws, seed=seed))
 
 
 # %% [markdown]
-# For a head of BERT-base this cosine is {glue:text}`bert-cos`. For a single head as wide as the model, as in Definition S1.1 of the
-# paper, the cosine is {glue:text}`square-cos`. The narrower the heads are, the further a step points from the gradient.
+# For a head of BERT-base, this cosine is {glue:text}`bert-cos`. For a single head that is as wide as the model, as in
+# Definition S1.1 of the paper, the cosine is {glue:text}`square-cos`. The narrower the heads are, the larger is the angle
+# between the step and the gradient.
 #
-# A step also loses part of the symmetry of the gradient. If the gradient is perfectly symmetric and has a small trace, the step in a
-# head of BERT-base has a [symmetry score](two_scores_details.py) of only about {glue:text}`bert-s`. There is an exception: if $\Wq = \Wk$, as
-# in the symmetric initialisation of Section 4.2 of the paper, a symmetric $G$ gives a symmetric step.
+# A step also loses part of the symmetry of the gradient. If the gradient is perfectly symmetric and has a small trace, the
+# step in a head of BERT-base has a [symmetry score](two_scores_details.py) of only about {glue:text}`bert-s`. There is one
+# exception: if $\Wq = \Wk$, as in the symmetric initialisation of Section 4.2 of the paper, a symmetric $G$ leads to a
+# symmetric step.
 #
-# The next page covers models with [biases, rotary positions or shared
+# On the next page, we consider models with [biases, rotary positions or shared
 # layers](implicit_gradient_details.py#biases-rotary-positions-shared-layers), as well as [several heads and the optimiser
 # Adam](implicit_gradient_details.py#several-heads-and-adam).

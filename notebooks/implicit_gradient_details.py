@@ -9,9 +9,9 @@
 # %% [markdown]
 # # Details: The proof of the paper's Prop. 2.2, and other models
 #
-# This page lists the corrections that the paper's proof of its Proposition 2.2 needs. It then shows which pairs of tokens contribute to
-# the gradient, and extends the update of $\Wqk$ to models that the paper's definition excludes. The notation is that of [the page on
-# the gradient](implicit_gradient.py), {eq}`eq-2-2-head` and {eq}`eq-2-2-beta`.
+# On this page, we correct the paper's proof of Proposition 2.2. We also show which pairs of tokens contribute to the
+# gradient, and we extend the formula for the update of $\Wqk$ to models that the paper's definition excludes. We use the
+# notation of [the page on the gradient](implicit_gradient.py), in particular {eq}`eq-2-2-head` and {eq}`eq-2-2-beta`.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding of the toy Transformers, a multiple of n_heads; in [8, 256]
@@ -44,9 +44,10 @@ AHEAD = 1  # positions from a query to what it predicts under a causal mask
 # %% [markdown]
 # ## Figure 1 of the paper
 #
-# The figure shows the two roles of one pair of tokens in {prf:ref}`prop-2-2`. In the forward pass, the pair has the score
-# $x_i\T \Wqk x_j$. In the backward pass, an error is propagated to this score and scales $K_{ij}$. The figure shows this error as a dot
-# product, which is correct for attention without a softmax. {numref}`fig-one-pair` shows the exact term.
+# Figure 1 of the paper shows the two roles of a pair of tokens in {prf:ref}`prop-2-2`. In the forward pass, the pair has the
+# score $x_i\T \Wqk x_j$. In the backward pass, an error is propagated to this score, and $K_{ij}$ is multiplied by this
+# error. The figure shows the error as a dot product, which is correct for attention without a softmax.
+# {numref}`fig-one-pair` shows the exact term with a softmax.
 
 
 # %%
@@ -55,12 +56,12 @@ AHEAD = 1  # positions from a query to what it predicts under a causal mask
     "",
     "a pair has a score in the forward pass and a rank-1 term in the backward pass",
     Verdict.STATED,
-    printed="""The picture of the "contribution to the weight update of $W_{qk}$ (backward pass, see Equation (8))" multiplies
-    the dot product of error and context embedding with $K_{ij}$, as in the proof: "Let the attention scores be computed
-    without the row-wise softmax operation".""",
-    place="Section 2.2, Figure 1, and Section S1.3, Eq. S33",
-    remark=r"""With the softmax, the factor is the derivative with respect to the score, $\beta_{ij}$, in which the value of $j$
-    is compared with the average value of its row.""",
+    printed="""In the picture, the "contribution to the weight update of $W_{qk}$ (backward pass, see Equation (8))" is
+    the product of $K_{ij}$ and the dot product of the error and the context embedding, as in the proof: "Let the
+    attention scores be computed without the row-wise softmax operation".""",
+    place="Section 2.2 (Figure 1) and Section S1.3 (Eq. S33)",
+    remark=r"""With the softmax, $K_{ij}$ is multiplied by $\beta_{ij}$, the derivative with respect to the score. This
+    derivative contains the difference between the value of $j$ and the average value of the row.""",
 )
 def forward_and_backward(toy=TOY, seed=0):
     g = first_layer(replace(toy, n_layers=1), Objective.AUTOREGRESSIVE, seed)
@@ -86,14 +87,15 @@ show(forward_and_backward(seed=seed))
 # %% [markdown]
 # ## Which tokens i and j are
 #
-# In the gradient, $i$ is the position of the *query*, and $j$ runs over all positions to which $i$ attends, including $i$ itself. The
-# row side of $\Wqk$ therefore collects embeddings at query positions:
+# In the gradient, $i$ is the position of the *query*, and $j$ runs over all positions to which $i$ attends, including $i$
+# itself. On the row side, the gradient of $\Wqk$ is therefore a sum of embeddings at query positions:
 #
-# - With a causal mask, the query holds the last token before the predicted token, and never the predicted token itself. The first
-#   position attends only to itself, so its coefficients are zero.
-# - In masked training of a single layer, the query holds the mask token, at different positions.
-# - In the lower layers of a deeper model, positions with visible tokens are queries, too, because the loss reaches them through the
-#   layers above.
+# - With a causal mask, the query is computed from the last token before the predicted token, and never from the predicted
+#   token itself. The first position attends only to itself, so its coefficients are zero.
+# - If a model with a single layer is trained with the masked objective, the queries are computed from the mask token at
+#   different positions.
+# - In the lower layers of a deeper model, positions with visible tokens also act as queries, because the loss depends on
+#   these positions through the layers above.
 
 
 # %%
@@ -115,11 +117,12 @@ def share_of_queries(beta: Float[Tensor, "heads n n"], queries: Tensor) -> float
     printed=r"""$\beta_{ij}$ is "the contribution of the token embedding $x_j$ to the error in predicting the token embedding
     $x_i$", and $K_{ij}$ is made of these two, "$K_{ij}^{l-1} = x_i^{l-1} x_j^{l-1 \top}$".""",
     place="Section 2.2, Eqs. 8 and 10",
-    holds="""$x_i$ is the embedding at the query position. With a causal mask this is the last token *before* the predicted
-    token, and in masked training of a single layer it is the mask token. $j$ runs over all attended positions, including
-    $i$. Below the last layer, visible positions are queries, too.""",
-    remark="""The rows of $W_{qk}$ therefore collect the embedding from which a token is predicted, not the embedding of the
-    predicted token.""",
+    holds="""$x_i$ is the embedding at the query position. With a causal mask, this is the embedding of the last token
+    *before* the predicted token. In masked training of a single layer, it is the embedding of the mask token. The
+    index $j$ runs over all attended positions, including $i$. Below the last layer, visible positions also act as
+    queries.""",
+    remark="""On the row side, the update of $W_{qk}$ therefore contains the embedding from which a token is predicted,
+    not the embedding of the predicted token.""",
 )
 def pairs_that_count(toy=TOY, seed=0):
     toy = replace(toy, n_tokens=toy.n_tokens + 1)
@@ -144,9 +147,10 @@ show(pairs_that_count(seed=seed))
 # %% [markdown]
 # ## The loss of one token
 #
-# According to Eq. S36 of the paper, the loss of one token has a single row of coefficients in every layer. This is correct in the last
-# layer, where $x_n^L$ depends on no other $\hat x_i^L$. In the layers below, the loss at position $n$ reaches every position to which
-# $n$ attends in a later layer.
+# According to Eq. S36 of the paper, the gradient of the loss of one token contains a single row of coefficients in every
+# layer. This is correct for the last layer, where $x_n^L$ depends only on $\hat x_n^L$ and not on the vectors $\hat x_i^L$
+# at other positions. In the layers below, the loss at position $n$ depends on every position to which $n$ attends in a later
+# layer.
 
 
 # %%
@@ -163,9 +167,10 @@ def rows_that_count(beta: Float[Tensor, "heads n n"], position: int) -> Tensor:
     printed=r""""$\nabla_{W_{qk}^l} \mathcal{L}(t_i) = \sum_{j \in \mathcal{C}_i} \beta_{ij}^l K_{ij}^{l-1}$": one row of $\beta$
     per predicted token, in every layer.""",
     place="Section S1.3, Eq. S36",
-    holds=r"""$\nabla L(t_n) = \sum_i \sum_j \beta^{(n)}_{ij} K_{ij}$ with $g_i = \partial L(t_n) / \partial \hat x_i$. In the last
-    layer only row $i = n$ differs from 0. In the layers below, the row of every attended position can differ from 0.""",
-    remark="The sum over $n$ (Eq. S37) has the same form, with $i$ a query position.",
+    holds=r"""$\nabla L(t_n) = \sum_i \sum_j \beta^{(n)}_{ij} K_{ij}$ with $g_i = \partial L(t_n) / \partial \hat x_i$.
+    In the last layer, only row $i = n$ differs from 0. In the layers below, the row of every attended position can
+    differ from 0.""",
+    remark="The sum over $n$ (Eq. S37) has the same form, where $i$ is a query position.",
 )
 def rows_of_one_loss(toy=TOY, seed=0):
     for objective in TRAINED:
@@ -184,16 +189,18 @@ def rows_of_one_loss(toy=TOY, seed=0):
 show(rows_of_one_loss(seed=seed))
 
 # %% [markdown]
-# Summed over all losses, the statement has the same form, with $i$ a query position (Eq. S37). Eq. 9 is the same sum grouped by context.
-# In Eqs. 9 and S38, the two summation signs are in the wrong order, because the set $P_j$ depends on $j$.
+# The sum over all losses (Eq. S37) has the same form, where $i$ is a query position. Eq. 9 of the paper is the same sum,
+# grouped by context. In Eqs. 9 and S38, the two summation signs are in the wrong order, because the set $P_j$ depends on
+# $j$.
 #
 # ## The steps of the proof
 #
-# Five steps between Eq. S23 and Eq. S32 need a correction. None of the corrections changes the form of {eq}`eq-2-2-sum`.
+# Five steps between Eq. S23 and Eq. S32 of the paper need a correction. None of these corrections changes the form of
+# {eq}`eq-2-2-sum`.
 #
-# **The model (S23 to S25).** The loss lacks its minus sign, and so does its gradient, so the two are consistent with each other. Read
-# literally, Eq. S24 predicts token $i$ from the embedding of token $i$, which the residual connection passes on to the output. Eq. S25
-# adds attention to $\hat x_i^{l-1}$ instead of $x_i^{l-1}$.
+# **The model (Eqs. S23 to S25).** Both the loss and its gradient lack a minus sign, so the two are consistent with each
+# other. According to Eq. S24, token $i$ is predicted from the embedding of token $i$ itself, which the residual connection
+# passes on to the output. In Eq. S25, attention is added to $\hat x_i^{l-1}$ instead of $x_i^{l-1}$.
 
 
 # %%
@@ -205,9 +212,10 @@ show(rows_of_one_loss(seed=seed))
     printed=r""""$\mathcal{L}(U) = \sum_{i=1}^N \mathcal{L}(t_i)$ $= \sum_{i=1}^N t_i \log(\sigma(z_i))$", and "$(t_i -
     \sigma(z_i))^\top W_u^\top$" in its gradient.""",
     place="Section S1.3, Eqs. S23, S28 and S31",
-    holds=r"$L(U) = -\sum_i t_i^\top \log \sigma(z_i)$, gradient $(\sigma(z_i) - t_i)^\top W_u^\top$.",
-    remark="""The two printed expressions are consistent, since they belong to the log-likelihood. Remark S1.6 adds the gradient
-    instead of subtracting it, so the two errors cancel, and the step decreases the loss.""",
+    holds=r"The loss is $L(U) = -\sum_i t_i^\top \log \sigma(z_i)$, and its gradient is $(\sigma(z_i) - t_i)^\top W_u^\top$.",
+    remark="""The two printed expressions are consistent with each other, because both belong to the log-likelihood. In
+    Remark S1.6, the gradient is added instead of subtracted, so the two errors cancel, and the step decreases the
+    loss.""",
 )
 def loss_sign(seed=0):
     model = ToyTransformer.random(ToyConfig(), seed)
@@ -234,13 +242,15 @@ def from_itself(model: ToyTransformer, losses: Float[Tensor, " some"], predicted
 @claim(
     "2.2",
     "Eq. S24",
-    "the token that is predicted is contained in its own input",
+    "a predicted token is contained in the input from which it is predicted",
     Verdict.MISPRINT,
     printed=r""""[W]e let $z_i$ be the prediction of the $i$-th token $t_i$", and "$x_i^{0\top} = t_i^\top W_e + W_p$" is the
     embedding of $t_i$.""",
     place="Section S1.3, Eq. S24",
-    holds="With a causal mask $z_i$ predicts $t_{i+1}$; in masked training $x_i^0$ is the embedding of the mask token.",
-    remark="As printed, the residual connection passes the answer on to the prediction.",
+    holds="With a causal mask, $z_i$ predicts $t_{i+1}$. In masked training, $x_i^0$ is the embedding of the mask"
+    " token.",
+    remark="With the printed equation, the residual connection passes the embedding of the target on to the"
+    " prediction.",
 )
 def prediction_from_its_own_input(n_tokens=8, seed=0):
     model = ToyTransformer.random(ToyConfig(n_tokens=n_tokens, n_vocab=n_tokens), seed)
@@ -287,18 +297,19 @@ def residual_input(seed=0):
 show(residual_input(seed=seed))
 
 # %% [markdown]
-# **The chain rule (S27 to S32).** The derivative of the loss with respect to *one* attention weight contains a single value. The sum
-# over $j$ belongs to the chain rule. In addition, the contributions of the layers above are multiplied, not added. Let $F_m'$ be the
-# Jacobian of what block $m$ adds to the residual stream, taken over the whole sequence, and let $m_l'$ be the Jacobian of the
-# feedforward layer. Then
+# **The chain rule (Eqs. S27 to S32).** The derivative of the loss with respect to *one* attention weight contains a single
+# value, and the sum over $j$ belongs to the chain rule instead. In addition, the Jacobians of the layers above have to be
+# multiplied, not added. Let $F_m'$ be the Jacobian of what block $m$ adds to the residual stream, taken over the whole
+# sequence, and let $m_l'$ be the Jacobian of the feedforward layer. Then
 #
 # $$
 # \frac{\partial X^L}{\partial \hat X^l} = (I + F_L') (I + F_{L-1}') \cdots (I + F_{l+1}') (I + m_l') .
 # $$ (eq-2-2-jacobian)
 #
-# The paper has $1 + \sum_m F_m'$ instead of the product. If $F_m'$ is the Jacobian of what a block adds, this sum is the first-order
-# part of the product, and it is exact for a single layer above. If $F_m'$ belongs to the $\mathcal F_l$ of the paper's Eqs. S24 and
-# S25, which already contains the residual connection, the additional 1 is wrong.
+# The paper has $1 + \sum_m F_m'$ instead of the product. If $F_m'$ is the Jacobian of what a block adds, this sum is the
+# first-order part of the product, and it is exact if there is only a single layer above. If $F_m'$ is instead the Jacobian
+# of $\mathcal F_l$ as defined in Eqs. S24 and S25 of the paper, which already contains the residual connection, the
+# additional 1 is wrong.
 
 
 # %%
@@ -360,10 +371,10 @@ def sum_of_jacobians(blocks: list[Tensor], feedforward: Float[Tensor, "n n"]) ->
     printed=r'''"$\frac{\partial x_i^L}{\partial \hat x_i^l}$ $= \big(1 + \sum_{m=l}^{L-1} \mathcal{F}'_l(x_i^m)\big) \big(1 +
     m'_l(\hat x_i^l)\big)$"''',
     place="Section S1.3, Eqs. S29 and S30",
-    holds=r"""$\partial X^L / \partial \hat X^l = \prod_{m = L}^{l+1} (I + F'_m)\, (I + m'_l)$ over the whole sequence, with
-    $F'_m$ the Jacobian of what block $m$ adds.""",
-    remark=r"""Only the definition of $\delta$ changes, not the form of the result. The index of $\mathcal{F}'_l$ should be the
-    index of the sum.""",
+    holds=r"""For the whole sequence, $\partial X^L / \partial \hat X^l = \prod_{m = L}^{l+1} (I + F'_m)\, (I + m'_l)$,
+    where $F'_m$ is the Jacobian of what block $m$ adds.""",
+    remark=r"""The correction changes only the definition of $\delta$ and not the form of the result. In addition, the
+    index of $\mathcal{F}'_l$ should be the index of the sum.""",
 )
 def jacobian_of_later_layers(d=12, n_tokens=4, n_above=2, seed=0):
     toy = ToyConfig(d=d, n_heads=2, n_layers=n_above + 1, n_tokens=n_tokens, d_mlp=2 * d)
@@ -394,8 +405,8 @@ show(jacobian_of_later_layers(seed=seed))
 # %% [markdown]
 # ## The two terms of one pair
 #
-# By {prf:ref}`rem-s1-6`, the pair $(i, j)$ adds $\Wq \Wq\T K_{ij} + K_{ij} \Wk \Wk\T$ to the update, up to its coefficient. The first
-# term lacks a transpose in Eq. S41 of the paper.
+# By {prf:ref}`rem-s1-6`, the pair $(i, j)$ contributes $\Wq \Wq\T K_{ij} + K_{ij} \Wk \Wk\T$ to the update, up to its
+# coefficient. In Eq. S41 of the paper, a transpose is missing in the first term.
 
 
 # %%
@@ -411,8 +422,8 @@ def left_factor(w: Float[Tensor, "d d_head"]) -> Float[Tensor, "d d"]:
     Verdict.MISPRINT,
     printed=r'"$W_q^l W_q^{l\top} K_{ij}^{l-1} = (W_q^l W_q^l x_i^{l-1})\, x_j^{l-1 \top}$"',
     place="Section S1.3, Remark S1.6, Eq. S41",
-    holds=r"""$W_q W_q^\top K_{ij} = (W_q W_q^\top x_i) x_j^\top$. Each term has rank 1, and the matrix that the pair adds to
-    $W_{qk}$ has rank 2.""",
+    holds=r"""$W_q W_q^\top K_{ij} = (W_q W_q^\top x_i) x_j^\top$. Each of the two terms has rank 1, and the matrix
+    that the pair adds to $W_{qk}$ has rank 2.""",
     maybe_copying=True,
 )
 def terms_of_the_step(d=24, d_head=6, seed=0):
@@ -436,15 +447,16 @@ show(terms_of_the_step(seed=seed))
 # ````{prf:proposition} Remark S1.6 of the paper, corrected: alignment of update and gradient
 # :label: rem-s1-6-alignment
 #
-# Let the entries of $\Wq$ and $\Wk$, $d \times d_h$, be independent, Gaussian, of mean zero and equal variance, and let
-# $G$ be independent of them. To first order in $\eta$, with expectations over the factors,
+# Let the entries of the $d \times d_h$ matrices $\Wq$ and $\Wk$ be independent Gaussian variables with mean zero and equal
+# variance, and let $G$ be independent of them. To first order in $\eta$, and with expectations taken over the factors, we
+# have
 #
 # $$
 # \frac{\mathrm{E}\,\langle \Delta \Wqk, -G \rangle}{\sqrt{\mathrm{E}\,\|\Delta \Wqk\|^2}\; \|G\|}
 # = \sqrt{\frac{2 d_h}{d + 2 d_h + 1}} ,
 # $$ (eq-s1-6-alignment)
 #
-# and for a symmetric $G$, with $t = \operatorname{Tr}(G)^2 / \|G\|^2$,
+# If $G$ is symmetric, then, with $t = \operatorname{Tr}(G)^2 / \|G\|^2$,
 #
 # $$
 # \frac{\mathrm{E} \operatorname{Tr}(\Delta \Wqk \Delta \Wqk)}{\mathrm{E}\, \|\Delta \Wqk\|^2}
@@ -454,17 +466,17 @@ show(terms_of_the_step(seed=seed))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Take unit variance. $A = \Wq \Wq\T = \sum_{c=1}^{d_h} w_c w_c\T$ with independent standard Gaussian columns $w_c$, and
-# $B = \Wk \Wk\T$ alike and independent. For one column and a fixed matrix $M$, Wick's rule gives
-# $\mathrm{E}[w w\T M w w\T] = M + M\T + \operatorname{Tr}(M) I$. For two different columns
-# $\mathrm{E}[w_c w_c\T M w_{c'} w_{c'}\T] = M$. Hence $\mathrm{E} A = d_h I$,
+# Without loss of generality, let the variance be 1. Then $A = \Wq \Wq\T = \sum_{c=1}^{d_h} w_c w_c\T$ with independent
+# standard Gaussian columns $w_c$. The matrix $B = \Wk \Wk\T$ is independent of $A$ and has the same distribution. For one
+# column $w$ and a fixed matrix $M$, Wick's rule gives $\mathrm{E}[w w\T M w w\T] = M + M\T + \operatorname{Tr}(M) I$. For
+# two different columns, we have $\mathrm{E}[w_c w_c\T M w_{c'} w_{c'}\T] = M$. Hence $\mathrm{E} A = d_h I$ and
 #
 # $$
 # \mathrm{E}[A M A] = d_h^2 M + d_h \bigl(M\T + \operatorname{Tr}(M) I\bigr), \qquad
 # \mathrm{E} A^2 = d_h (d + d_h + 1) I .
 # $$
 #
-# Let $D = AG + GB = -\Delta \Wqk / \eta$. As $A$ and $B$ are independent,
+# Let $D = AG + GB = -\Delta \Wqk / \eta$. Since $A$ and $B$ are independent, we have
 #
 # $$
 # \begin{aligned}
@@ -477,7 +489,8 @@ show(terms_of_the_step(seed=seed))
 # \end{aligned}
 # $$
 #
-# Dividing the first expectation by $\|G\|$ and by the root of the second gives {eq}`eq-s1-6-alignment`. For $G = G\T$,
+# Dividing the first expectation by $\|G\|$ and by the square root of the second expectation gives {eq}`eq-s1-6-alignment`.
+# If $G = G\T$, we have
 #
 # $$
 # \begin{aligned}
@@ -488,23 +501,25 @@ show(terms_of_the_step(seed=seed))
 # \end{aligned}
 # $$
 #
-# and dividing by $\mathrm{E} \|D\|^2$ gives {eq}`eq-s1-6-symmetry`.
+# Dividing this expectation by $\mathrm{E} \|D\|^2$ gives {eq}`eq-s1-6-symmetry`.
 # ```
 # ````
 #
 # ## Biases, rotary positions, shared layers
 #
-# {prf:ref}`rem-s1-6` is about a layer of {prf:ref}`def-s1-1`, in which queries and keys have no biases, position embeddings are added
-# to token embeddings, and every layer has its own factors. Many models differ: BERT has biases, many later models rotate queries and
-# keys by their positions, and all layers of ALBERT share one $\Wq$ and one $\Wk$.
+# {prf:ref}`rem-s1-6` is about a layer of {prf:ref}`def-s1-1`, in which queries and keys have no biases, position embeddings
+# are added to token embeddings, and every layer has its own factors. Many models differ from this definition. For example,
+# BERT has biases, many later models rotate queries and keys by their positions, and all layers of ALBERT share one $\Wq$ and
+# one $\Wk$.
 #
 # ````{prf:proposition} The update with biases, rotary positions and shared layers (ours)
 # :label: prop-s1-6-beyond
 #
-# Let $\beta_{ij}$ be the exact coefficients {eq}`eq-2-2-beta`, $G = \sum \beta_{ij} K_{ij}$, and let one step of gradient
-# descent with rate $\eta$ move $\Wq$ and $\Wk$. To first order in $\eta$:
+# Let $\beta_{ij}$ be the exact coefficients {eq}`eq-2-2-beta`, let $G = \sum \beta_{ij} K_{ij}$, and let $\Wq$ and $\Wk$ be
+# updated by one step of gradient descent with learning rate $\eta$. To first order in $\eta$, the following statements are
+# true.
 #
-# 1. With queries $\Wq\T x_i + b_q$ and keys $\Wk\T x_j + b_k$,
+# 1. If the queries are $\Wq\T x_i + b_q$ and the keys are $\Wk\T x_j + b_k$, then
 #
 # $$
 # \Delta \Wqk = -\eta\, \Bigl( \Wq \Wq\T G + G\, \Wk \Wk\T + \Wq b_q \Bigl( \sum_{i,j} \beta_{ij} x_j \Bigr)^{\!\top} \Bigr) ,
@@ -512,7 +527,7 @@ show(terms_of_the_step(seed=seed))
 #
 # whatever $b_k$ is.
 #
-# 2. With queries $R_i \Wq\T x_i$ and keys $R_j \Wk\T x_j$, where $R_i = R_1^i$ and $R_1$ is a rotation,
+# 2. If the queries are $R_i \Wq\T x_i$ and the keys are $R_j \Wk\T x_j$, where $R_i = R_1^i$ and $R_1$ is a rotation, then
 #
 # $$
 # \Delta \Wqk = -\eta \sum_{i,j} \beta_{ij} \bigl( \Wq R_{j-i}\T \Wq\T K_{ij} + K_{ij} \Wk R_{j-i}\T \Wk\T \bigr) .
@@ -524,24 +539,26 @@ show(terms_of_the_step(seed=seed))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# *1.* The score, before its scale, is $(\Wq\T x_i + b_q) \cdot (\Wk\T x_j + b_k)$. Summed with
-# $\beta_{ij}$, its derivative with respect to $\Wq$ is $G \Wk + u\, b_k\T$, and its derivative with respect to $\Wk$ is
-# $G\T \Wq + v\, b_q\T$, with
-# $u = \sum_i x_i \sum_j \beta_{ij}$ and $v = \sum_{i,j} \beta_{ij} x_j$. By {prf:ref}`prop-2-2`, whose proof holds for any
-# scores under a softmax, $u = 0$. The first order of the change of $\Wq \Wk\T$ is
-# $-\eta \bigl( \Wq (\partial L / \partial \Wk)\T + (\partial L / \partial \Wq) \Wk\T \bigr)$, which is
-# {eq}`eq-s1-6-biases`. The coefficients do not depend on $b_k$ either, which adds $q_i\T b_k$ to all scores of row $i$.
+# *Part 1.* Before scaling, the score is $(\Wq\T x_i + b_q) \cdot (\Wk\T x_j + b_k)$. We multiply the derivatives of the
+# scores by $\beta_{ij}$ and add them up. The resulting derivative with respect to $\Wq$ is $G \Wk + u\, b_k\T$, and the
+# derivative with respect to $\Wk$ is $G\T \Wq + v\, b_q\T$, where $u = \sum_i x_i \sum_j \beta_{ij}$ and $v = \sum_{i,j}
+# \beta_{ij} x_j$. By {prf:ref}`prop-2-2`, whose proof is valid for any scores under a softmax, we have $u = 0$. The
+# first-order change of $\Wq \Wk\T$ is $-\eta \bigl( \Wq (\partial L / \partial \Wk)\T + (\partial L / \partial \Wq) \Wk\T
+# \bigr)$, which is {eq}`eq-s1-6-biases`. The coefficients $\beta_{ij}$ do not depend on $b_k$ either, because $b_k$ adds the
+# same number $q_i\T b_k$ to all scores of row $i$.
 #
-# *2.* The score, before its scale, is $x_i\T \Wq R_{j-i} \Wk\T x_j$, as $R_i\T R_j = R_{j-i}$. The derivative
-# with respect to $\Wq$ is $K_{ij} \Wk R_{j-i}\T$, and the derivative with respect to $\Wk$ is $K_{ij}\T \Wq R_{j-i}$. The rest of the
-# proof is the same as in part 1.
+# *Part 2.* Before scaling, the score is $x_i\T \Wq R_{j-i} \Wk\T x_j$, because $R_i\T R_j = R_{j-i}$. The derivative with
+# respect to $\Wq$ is $K_{ij} \Wk R_{j-i}\T$, and the derivative with respect to $\Wk$ is $K_{ij}\T \Wq R_{j-i}$. The rest of
+# the proof is the same as in part 1.
 #
-# *3.* By the chain rule $\partial L / \partial \Wq = \sum_l G_l \Wk$ and $\partial L / \partial \Wk = \sum_l G_l\T \Wq$.
+# *Part 3.* By the chain rule, we have $\partial L / \partial \Wq = \sum_l G_l \Wk$ and $\partial L / \partial \Wk = \sum_l
+# G_l\T \Wq$.
 # ```
 # ````
 #
-# In BERT, the bias term has the same left factor $\Wq b_q$ for all sequences of a training step. With rotary positions, the
-# update is not a function of $G$, because pairs at different distances are rotated differently before they are added.
+# In BERT, the left factor $\Wq b_q$ of the bias term is the same for all sequences of a training step. With rotary
+# positions, the update is not a function of $G$, because the terms of pairs at different distances are rotated differently
+# before they are added.
 
 
 # %%
@@ -610,12 +627,12 @@ def rotary_step(head: Head, beta: Float[Tensor, "n n"]) -> Tensor:
     "biases of queries add one term to the update, and rotary positions rotate its terms",
     Verdict.HOLDS,
     ours=True,
-    printed="""The formula of Eq. S40 is for a layer of Definition S1.1, in which positions are added to the embeddings: "We omit
-    layer normalization and biases for simplicity".""",
+    printed="""Eq. S40 is about a layer of Definition S1.1, in which positions are added to the embeddings. The
+    definition states: "We omit layer normalization and biases for simplicity".""",
     place="Section S1.3, Remark S1.6, Eq. S40, and Definition S1.1",
-    holds=r"""With biases of queries, as in BERT, $W_q b_q (\sum \beta_{ij} x_j)^\top$ is added to the sum. Biases of keys add
-    nothing. With rotary positions, the terms of a pair are $W_q R_{j-i}^\top W_q^\top K_{ij} + K_{ij} W_k R_{j-i}^\top
-    W_k^\top$.""",
+    holds=r"""If queries have biases, as in BERT, the term $W_q b_q (\sum \beta_{ij} x_j)^\top$ is added to the sum.
+    Biases of keys add no term. With rotary positions, the terms of a pair are $W_q R_{j-i}^\top W_q^\top K_{ij} +
+    K_{ij} W_k R_{j-i}^\top W_k^\top$.""",
 )
 def step_beyond_the_definition(seed=0):
     head = random_head(seed=seed)
@@ -662,8 +679,9 @@ def heads_as_one(form: BilinearForm, gradients: Float[Tensor, "heads d d"]) -> F
     printed=r""""[T]he matrix $W_{qk}^l = W_q^l W_k^{l\top}$ is implicitly updated" by one gradient, $\sum \beta_{ij} K_{ij}$,
     that of the layer.""",
     place="Section S1.3, Remark S1.6, Eqs. S39 and S40",
-    holds=r"""This is correct for a single head. For several heads, $\Delta W_{qk} = -\eta \sum_h (W_{q,h} W_{q,h}^\top G_h + G_h W_{k,h}
-    W_{k,h}^\top)$. The loss is not a function of $\sum_h W_{qk,h}$, because every head has its own softmax and values.""",
+    holds=r"""This is correct for a single head. If there are several heads, $\Delta W_{qk} = -\eta \sum_h (W_{q,h}
+    W_{q,h}^\top G_h + G_h W_{k,h} W_{k,h}^\top)$. The loss is not a function of $\sum_h W_{qk,h}$, because every head
+    has its own softmax and values.""",
     missing=("single head",),
 )
 def step_of_several_heads(toy=TOY, seed=0):
@@ -680,8 +698,9 @@ def step_of_several_heads(toy=TOY, seed=0):
 show(step_of_several_heads(seed=seed))
 
 # %% [markdown]
-# The models of the paper are trained with AdamW. Apart from weight decay, the first step of AdamW follows the sign of the gradients of
-# $\Wq$ and $\Wk$. At random weights, this step points further away from $G$ than the step of gradient descent.
+# The authors train their models with AdamW. Apart from weight decay, the first step of AdamW follows the signs of the
+# entries of the gradients with respect to $\Wq$ and $\Wk$. In models with random weights, this step points further away from
+# $G$ than a step of gradient descent does.
 
 
 # %%

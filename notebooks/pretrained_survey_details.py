@@ -9,9 +9,10 @@
 # %% [markdown]
 # # Details: Pretrained models
 #
-# This page contains the evidence behind the page [Encoders and decoders](pretrained_survey.py): every model and every released
-# point, the checks of vision, audio and encoder-decoder models, the paper's second score (directionality), and the effects of
-# further training and of rounding on the scores. Individual heads are treated in [](heads_or_sum.py).
+# This page contains the evidence behind the page [Encoders and decoders](pretrained_survey.py). We list every model and
+# every released point, and we check the claims about vision, audio and encoder-decoder models and about the paper's second
+# score (directionality). We also examine how further training and rounding affect the scores. Individual heads are the topic
+# of [another page](heads_or_sum.py).
 
 # %% tags=["parameters", "remove-input"]
 models: list = []  # names of recorded models, folders or Hub ids; empty means every recorded model
@@ -78,17 +79,18 @@ glue("n-models", layers["model"].nunique())
 # %% [markdown]
 # ## How well the two scores separate encoders from decoders
 #
-# The AUC (area under the ROC curve) of a score is the share of the pairs of an encoder and a decoder in which the encoder has the higher
-# score. The AUC is 1 if the score separates the two groups completely and about 0.5 if the scores of the two groups do not differ.
-# {numref}`fig-separations` shows the AUC of the symmetry score $s$ and of the directionality score $d$ for the released models that
-# count as evidence. The [directionality score](two_scores_details.py) is negative if columns dominate.
+# To compare two groups of models, we form all pairs of an encoder and a decoder. The AUC (area under the ROC curve) of a
+# score is the share of these pairs in which the encoder has the higher score. The AUC is 1 if all encoders have higher
+# scores than all decoders, and it is about 0.5 if the scores of the two groups do not differ. {numref}`fig-separations`
+# shows the AUC of the symmetry score $s$ and of the directionality score $d$ for the released models that we count as
+# evidence. The [directionality score](two_scores_details.py) is negative if columns dominate.
 
 # %% tags=["remove-input"]
 figures.separations(areas)
 
 # %% [markdown]
-# {numref}`fig-released-language` shows the released language models. Crosses mark the models that we do not count as evidence. The
-# caption gives the AUC of the two scores with these models and without them.
+# {numref}`fig-released-language` shows the released language models. Crosses mark the models that we do not count as
+# evidence. The caption gives the AUC of both scores with and without these models.
 
 # %% tags=["remove-input"]
 figures.clean_figure(results)
@@ -96,19 +98,19 @@ figures.clean_figure(results)
 # %% [markdown]
 # ## Every model
 #
-# We scored {glue:text}`n-layers` layers of {glue:text}`n-models` models of text, images, sound, chemical reactions and proteins. The
-# matrix of a layer is the sum over its heads (Eq. S20 of the paper). Biases, rotary position embeddings and the gains of
-# normalisations are not part of this matrix. Because cross-attention belongs neither to the encoders nor to the decoders, we show its
-# scores but do not compare them.
+# We scored {glue:text}`n-layers` layers of {glue:text}`n-models` models, which process text, images, sound, chemical
+# reactions or proteins. For each layer, we score the sum of the query-key matrices over all heads (Eq. S20 of the paper).
+# This sum does not include biases, rotary position embeddings or the gains of normalisation layers. Cross-attention belongs
+# neither to the encoders nor to the decoders, so we show its scores but do not compare them.
 
 # %% tags=["remove-input"]
 figures.family_scores(by_family.with_kinds(layers), of_families(stacks), bands)
 
 # %% [markdown]
-# The weights of {glue:text}`n-coarse` checkpoints are rounded to eight or four bits. Weights that occur in two rows of
-# {numref}`tab-survey-models` are counted only once ({glue:text}`copies`). We test the extraction of the matrices for every
-# architecture. In randomly initialised models, the attention probabilities that we compute from the extracted matrices differ from the
-# attention probabilities of the model by at most $10^{-6}$ in every head.
+# The weights of {glue:text}`n-coarse` checkpoints are rounded to eight or four bits. If the same weights occur in two rows
+# of {numref}`tab-survey-models`, we count them only once ({glue:text}`copies`). For every architecture, we test on randomly
+# initialised models whether we extract the matrices correctly. In every head, the attention probabilities that we compute
+# from the extracted matrices differ from the attention probabilities of the model by at most $10^{-6}$.
 
 # %% tags=["remove-cell"]
 headings = {
@@ -123,8 +125,9 @@ shown = named(every.merge(every_band, on=["model", "part"]))[["family", "model",
 table(
     shown,
     name="tab-survey-models",
-    caption=f"Scores of the sum over heads (medians over layers, $\\gamma = {gamma:g}$), each followed by the half-width of the range"
-    " that contains 95 % of the scores of random weights. If the weights are rounded, the precision follows the name of the model.",
+    caption=f"Median scores over layers of the sum over heads ($\\gamma = {gamma:g}$). Each score is followed by the"
+    " half-width of the range that contains 95 % of the scores of random weights. If the weights are rounded, the"
+    " precision is given after the name of the model.",
     formats=dict.fromkeys(list(headings.values())[1:], ".2f"),
 )
 
@@ -132,15 +135,15 @@ table(
 figures.every_head(scores)
 
 # %% [markdown]
-# The following check repeats the comparison on the page [Encoders and decoders](pretrained_survey.py) for the families that we scored
-# ourselves.
+# In the following check, we repeat the comparison on the page [Encoders and decoders](pretrained_survey.py) for the families
+# that we scored ourselves.
 
 
 # %%
 @claim(
     "Section 3",
     "(symmetry, on weights)",
-    "encoders are more symmetric than decoders, by the weights that we scored ourselves",
+    "according to the weights that we scored ourselves, encoders are more symmetric than decoders",
     Verdict.HOLDS,
 )
 def section_3_symmetry_on_weights():
@@ -159,11 +162,14 @@ def section_3_symmetry_on_weights():
     yield compare("the same: smallest share", losses.min(), ">", paper="")
     coarse = read[read["precision"].isin(FEW_BITS)]["model"].nunique()
     return {
-        "remark": f"""For language models alone, the comparison is undecided. Because {every.n_first - text.n_first} of the
-        {every.n_first} families of encoders do not process text, whereas {text.n_second} of the {every.n_second} families of
-        decoders do, we partly compare modalities. Each family counts once in each group, and the score of a family is the mean
-        of the median scores of its models. In all pairs in which the decoder has the higher score, the encoder belongs to
-        {joined_by_and(list(beaten(families, "symmetry")))}. The weights of {coarse} models are rounded to 8 or 4 bits."""
+        "remark": f"""For language models alone, the comparison is inconclusive. Moreover, {
+            every.n_first - text.n_first
+        } of the {every.n_first} families of encoders do not process text, whereas {text.n_second} of the
+        {every.n_second} families of decoders do, so the comparison is partly a comparison of modalities. Each family
+        is counted once in each group, and the score of a family is the mean of the median scores of its models. In all
+        pairs in which the decoder has the higher score, the encoder belongs to {
+            joined_by_and(list(beaten(families, "symmetry")))
+        }. The weights of {coarse} models are rounded to 8 or 4 bits."""
     }
 
 
@@ -172,10 +178,10 @@ show(section_3_symmetry_on_weights())
 # %% [markdown]
 # ## Vision, audio, and models with both halves
 #
-# In vision and in audio, the authors scored all layers of only one family of causal decoders. Figure S2 of the paper shows models
-# that contain both an encoder and a decoder. The encoder and the decoder of such a model are trained together, on the same data and
-# with the same objective. They differ in the attention mask and in the cross-attention of the decoder. The paper's theory, however,
-# is about the objective.
+# In vision and in audio, the authors scored all layers of only one family of causal decoders each. Figure S2 of the paper
+# shows models that contain both an encoder and a decoder. The encoder and the decoder of such a model are trained together,
+# on the same data and with the same objective. The two parts differ in the attention mask and in the cross-attention of the
+# decoder. The paper's theory, however, is about the objective.
 
 
 # %% tags=["remove-cell"]
@@ -193,7 +199,7 @@ def sizes_of(drawn) -> str:
     Verdict.UNDECIDED,
     printed="""\"[E]ncoder-only models remarkably show a higher degree of symmetry than decoder-only", which "is consistent
     across multiple families of models and input modalities".""",
-    place="Section 3, Figure S1",
+    place="Section 3 and Figure S1",
 )
 def section_3_symmetry_elsewhere():
     results = released_results()
@@ -207,12 +213,12 @@ def section_3_symmetry_elsewhere():
     yield end_against_half(drawn, "low", "<", "symmetry", "all vision models in Figure S1")
     vision, audio = (one.p for one in found.values())
     return {
-        "remark": f"""The authors scored only one family of causal decoders in each modality, ImageGPT in vision and Whisper in
-        audio. The mean score of this family is lower than the mean score of every encoder family. With a single family in one
-        group, no conclusion is possible (a test that exchanges encoders and decoders gives p = {vision:.1f} in vision and
-        p = {audio:.1f} in audio). Most of the points that Figure S1 shows as decoders are not decoders, but object queries of
-        detectors, a vision tower, or cross-attention. If we include these points, symmetry does not separate the two groups in
-        vision. {SOURCE}"""
+        "remark": f"""The authors scored only one family of causal decoders in each modality, ImageGPT in vision and
+        Whisper in audio. The mean score of this family is lower than the mean score of every encoder family. With a
+        single family in one group, we cannot draw a conclusion (a permutation test that exchanges encoders and
+        decoders gives p = {vision:.1f} in vision and p = {audio:.1f} in audio). Most of the points that are shown as
+        decoders in Figure S1 are not decoders but object queries of detectors, a vision tower, or cross-attention. If
+        we include these points, symmetry does not separate the two groups in vision. {SOURCE}"""
     }
 
 
@@ -233,8 +239,8 @@ def section_3_halves_of_one_model():
     words = f"encoder more symmetric in {(means > 0).sum()} of {len(means)} families: p of a sign test"
     yield compare(words, sign_test(means), ">", 0.05, paper="")
     return {
-        "remark": f"""The statement is only about these {len(drawn)} models, which form {sizes_of(drawn)}. These are too few families
-        for a conclusion about other models."""
+        "remark": f"""The statement is only about these {len(drawn)} models, which belong to {sizes_of(drawn)}. With so
+        few families, we cannot draw a conclusion about other models."""
     }
 
 
@@ -266,27 +272,29 @@ for name, value in {
 # %% [markdown]
 # ## Directionality separates only the released language models
 #
-# The paper's second claim is that decoders are more directional than encoders, which means that they have the lower directionality
-# score $d$. Among the released language models, the decoder has the lower $d$ in {glue:text}`pairs-d` of the pairs. However, the
-# released scores were not computed with Def. 3.2 of the paper. For the models that we also scored ourselves, the released scores agree
-# with [the formula behind Table S3](printed_scores_details.py). Among all families that we scored, the decoder has the lower $d$ in
-# {glue:text}`share-d-tables` of the pairs if we use this formula, and in {glue:text}`share-d` of the pairs if we use Def. 3.2 of the
-# paper. With so few families, both shares could be due to chance.
+# The paper's second claim is that decoders are more directional than encoders, which means that decoders have a lower
+# directionality score $d$ than encoders. Among the released language models, the decoder has the lower $d$ in
+# {glue:text}`pairs-d` of the pairs of an encoder and a decoder. However, the released scores were not computed with Def. 3.2
+# of the paper. For the models that we also scored ourselves, the released scores agree with [the formula behind Table
+# S3](printed_scores_details.py). Among all families that we scored, the decoder has the lower $d$ in
+# {glue:text}`share-d-tables` of the pairs if we use this formula, and in {glue:text}`share-d` of the pairs if we use Def.
+# 3.2 of the paper. With so few families, both shares are compatible with chance.
 
 
 # %%
 @claim(
     "Section 3",
     "(directionality, language)",
-    "in language decoders, columns dominate more than in encoders, by the formula behind Table S3",
+    "with the formula behind Table S3, columns dominate more in language decoders than in language encoders",
     Verdict.ASSUMPTION,
     missing=("logarithms",),
     printed=f"""{DIRECTIONAL}, with the score of Def. 3.2 of the paper: "the sum of the norm of the columns that are higher than
     a given threshold". No other formula is stated.""",
-    place="Section 3, Figure 2, Definition 3.2",
-    holds=f"""The statement is true for another score. For the models that we scored ourselves, the released scores equal {FORMULA},
-    which is the formula behind Table S3. With Def. 3.2 of the paper, the interval of the AUC for the language models that we scored
-    contains 1/2. These models form only a few families, and most of them are not among the released models.""",
+    place="Section 3 (Figure 2 and Definition 3.2)",
+    holds=f"""The statement is true for a different score. For the models that we scored ourselves, the released scores
+    equal {FORMULA}, which is the formula behind Table S3. With Def. 3.2 of the paper, the confidence interval of the
+    AUC for the language models that we scored contains 1/2. These language models belong to only a few families, and
+    most of them are not among the released models.""",
     remark=SOURCE,
 )
 def section_3_directionality_in_language():
@@ -302,10 +310,10 @@ def section_3_directionality_in_language():
 @claim(
     "Section 3",
     "(directionality, on weights)",
-    "in decoders, columns dominate more than in encoders, by the weights that we scored ourselves",
+    "according to the weights that we scored ourselves, columns dominate more in decoders than in encoders",
     Verdict.UNDECIDED,
     printed=f"{DIRECTIONAL}.",
-    place="Section 3, Figures 2 and S1",
+    place="Section 3 (Figures 2 and S1)",
 )
 def section_3_directionality_on_weights():
     read, tables = recorded_weights().stacks, "directionality by Table S3's formula"
@@ -318,20 +326,20 @@ def section_3_directionality_on_weights():
     chosen = compared(of_families(choices(read)[WITHOUT_FEW_BITS]), "directionality_tables")
     yield end_against_half(chosen.separation, "low", ">", tables, f"{HERE}, {WITHOUT_FEW_BITS}")
     return {
-        "remark": f"""With both formulas, the interval of the AUC contains 1/2. With so few families, any AUC between
-        {1 - found.least:.2f} and {found.least:.2f} could be due to chance. With the formula behind Table S3, which was also
-        used for Figure 2, the decoder is the more directional model in most pairs, as the paper claims. If we leave out the models
-        with weights of 8 or 4 bits, the interval of this AUC excludes 1/2, although p is {chosen.p:.2f}. With Def. 3.2 of the
-        paper, the AUC lies below 1/2."""
+        "remark": f"""With both formulas, the confidence interval of the AUC contains 1/2. With so few families, any
+        AUC between {1 - found.least:.2f} and {found.least:.2f} is compatible with chance. With the formula behind
+        Table S3, which was also used for Figure 2, the decoder is the more directional model in most pairs, as the
+        paper claims. If we exclude the models with weights of 8 or 4 bits, the confidence interval of this AUC
+        excludes 1/2, although p is {chosen.p:.2f}. With Def. 3.2 of the paper, the AUC lies below 1/2."""
     }
 
 
 show(section_3_directionality_in_language(), section_3_directionality_on_weights())
 
 # %% [markdown]
-# Directionality does not separate encoders from decoders in vision, in audio, or within encoder-decoder models either. For the only
-# vision model that we could [compare](#the-same-models-in-the-paper-and-what-later-training-does), the released $d$ follows yet another
-# formula, namely the formula in the authors' code.
+# Directionality does not separate encoders from decoders in vision, in audio, or within encoder-decoder models either. For
+# the only vision model whose released score we could [compare](#the-same-models-in-the-paper-and-what-later-training-does),
+# the released $d$ follows yet another formula, namely the formula in the authors' code.
 
 
 # %%
@@ -342,10 +350,11 @@ show(section_3_directionality_in_language(), section_3_directionality_on_weights
     Verdict.UNDECIDED,
     printed=f"""{DIRECTIONAL}, and "this difference is consistent across all the models and input modalities we
     consider".""",
-    place="Section 3, Figure S1",
-    remark=f"""We judge each modality separately. In language, decoders have the lower d in most pairs, but not in all pairs, so "all
-    the models" is too strong. In vision and in audio, there is only one family of causal decoders, and the interval of the AUC
-    contains 1/2. The clear separation in the audio panel of Figure S1 is due to the cross-attention of MusicGen. {SOURCE}""",
+    place="Section 3 and Figure S1",
+    remark=f"""We judge each modality separately. In language, the decoder has the lower d in most pairs but not in all
+    pairs, so "all the models" is too strong. In vision and in audio, there is only one family of causal decoders each,
+    and the confidence interval of the AUC contains 1/2. The clear separation in the audio panel of Figure S1 is due to
+    the cross-attention of MusicGen. {SOURCE}""",
 )
 def section_3_directionality_elsewhere():
     results = released_results()
@@ -367,7 +376,7 @@ def section_3_directionality_elsewhere():
     scores" (caption), but Section 3 states that "a similar pattern is observed when including full encoder-decoder
     Transformers (e.g. the language T5 models [Xue et al., 2021]), despite these models having an overall lower degree of
     directionality".""",
-    place="Section 3, Figure S2",
+    place="Section 3 and Figure S2",
 )
 def directionality_of_the_halves():
     drawn = halves("d", released_results())
@@ -379,27 +388,27 @@ def directionality_of_the_halves():
     words = f"decoder with the lower d in {(means > 0).sum()} of {len(means)} families: p of a sign test"
     yield compare(words, sign_test(means), ">", 0.05)
     return {
-        "remark": f"""In most of these models, columns dominate more in the decoder, as the text of the paper states. However, with
-        only {sizes_of(drawn)}, we can decide neither of the two sentences, because a test that finds no difference is no
-        evidence that there is none."""
+        "remark": f"""In most of these models, columns dominate more in the decoder than in the encoder, as the text of
+        the paper states. However, we have only {sizes_of(drawn)}. We can therefore neither confirm nor refute the two
+        statements, because a test that finds no difference does not show that there is none."""
     }
 
 
 show(section_3_directionality_elsewhere(), directionality_of_the_halves())
 
 # %% [markdown]
-# The directionality scores of trained models are not mere noise, although the scores of random weights vary widely. With Def. 3.2 of
-# the paper and $\gamma$ = {glue:text}`gamma`, {glue:text}`n-outside` of the {glue:text}`n-stacks` encoders, decoders and
-# cross-attentions have a median $d$ outside the range that contains 95 % of random weights. By chance, we would expect
-# {glue:text}`n-by-chance`. According to both formulas, columns dominate in {glue:text}`decoders-columns` decoders and in
-# {glue:text}`encoders-columns` encoders. For models with a small hidden size, this range is so wide that a real effect can lie
-# inside it.
+# Although the directionality scores of random weights vary widely, the directionality scores of trained models are not mere
+# noise. With Def. 3.2 of the paper and $\gamma$ = {glue:text}`gamma`, {glue:text}`n-outside` of the {glue:text}`n-stacks`
+# encoders, decoders and cross-attentions have a median $d$ outside the range that contains 95 % of the scores of random
+# weights. By chance, we would expect {glue:text}`n-by-chance` of them outside this range. According to both formulas,
+# columns dominate in {glue:text}`decoders-columns` decoders and in {glue:text}`encoders-columns` encoders. For models with a
+# small hidden size, the range is so wide that a score can lie inside it even if there is a real effect.
 #
 # ## The same models in the paper, and what later training does
 #
-# Where the authors and we scored the same weights, the medians agree to six digits ({numref}`tab-same-models`). Where our weights were
-# trained further, the difference between the medians shows the effect of this further training. If a precision is given, the
-# difference also includes the effect of rounding.
+# If the authors and we scored the same weights, the medians agree to six digits ({numref}`tab-same-models`). If our weights
+# were obtained from the authors' weights by further training, the difference between the medians shows the effect of this
+# training. If a precision is given, the difference also includes the effect of rounding.
 
 # %% tags=["remove-cell"]
 beside = same_models(recorded.stacks)
@@ -417,17 +426,18 @@ shown = named(beside).assign(same=relation).drop(columns=["part", "precision"])
 table(
     shown.rename(columns=lambda name: name.replace("_", ", ")),
     name="tab-same-models",
-    caption="Our median scores and the released median scores of the same model, or of the model from which our model was trained"
-    " further. The directionality d was computed with the formula of the released score. A dash means that this formula is not known.",
+    caption="Our median scores, next to the released median scores of the same model or of the model from which our"
+    " model was obtained by further training. We computed the directionality d with the formula of the released"
+    " score. A dash means that this formula is not known.",
     formats=dict.fromkeys(("s", "s, released", "d", "d, released"), ".4f"),
 )
 
 # %% [markdown]
-# *Fine-tuning* on labels hardly changes the median symmetry score. The median score changes by {glue:text}`changed-bert` for BERT base
-# and by {glue:text}`changed-vit` for ViT base, including the effect of rounding. FLAN-T5 small was trained on instructions, then
-# trained on another task, and then rounded to eight bits. The symmetry score of its encoder decreased by
-# {glue:text}`changed-t5-encoder`. The symmetry score of its decoder was close to zero before ({glue:text}`t5-decoder-before`) and after
-# these steps ({glue:text}`t5-decoder-after`).
+# *Fine-tuning* on labels hardly changes the median symmetry score. The median score changes by {glue:text}`changed-bert` for
+# BERT base and by {glue:text}`changed-vit` for ViT base, including the effect of rounding. FLAN-T5 small was trained on
+# instructions, then trained on another task, and finally rounded to eight bits. Through these three steps, the symmetry
+# score of its encoder decreased by {glue:text}`changed-t5-encoder`. The symmetry score of its decoder was close to zero both
+# before ({glue:text}`t5-decoder-before`) and after these steps ({glue:text}`t5-decoder-after`).
 
 
 # %%
@@ -439,13 +449,14 @@ table(
     missing=("excess",),
     printed="""\"[S]ee Figure S1 for vision and audio models". Figure S1 continues Figure 2, with the score of Def. 3.2 of the
     paper.""",
-    place="Section 3, Figure S1, Definition 3.2",
-    holds=f"""The score of DeiT-tiny equals, to six digits, the excess of the norms over the threshold. This is the formula in the
-    authors' code, which the paper does not state. Table S3 and Figure 2 use {FORMULA}. As far as this single model shows, the two
-    figures therefore have different scales. For audio models, the formula is not known.""",
-    remark="""DeiT-tiny is the only vision model in the figure that we scored ourselves. Its symmetry score agrees as well. For every
-    other checkpoint that both the authors and we have scored, both scores agree if we use the formula of the respective figure.
-    Whether directionality separates encoders from decoders in Figure S1 is judged in another check.""",
+    place="Section 3 (Figure S1 and Definition 3.2)",
+    holds=f"""The score of DeiT-tiny equals, to six digits, the excess of the norms over the threshold. This is the
+    formula in the authors' code, which the paper does not state. Table S3 and Figure 2 use {FORMULA}. Judging from
+    this single model, the two figures therefore have different scales. For audio models, the formula is not known.""",
+    remark="""DeiT-tiny is the only vision model in the figure that we scored ourselves. Its symmetry score agrees as
+    well. For every other checkpoint that both the authors and we have scored, our two scores agree with the released
+    scores if we use the formula of the respective figure. We judge in another check whether directionality separates
+    encoders from decoders in Figure S1.""",
 )
 def figure_s1_formula():
     read, name = recorded_weights().stacks, "deit-tiny-patch16-224"
@@ -469,27 +480,29 @@ show(figure_s1_formula())
 # %% [markdown]
 # ## Other choices of models and formula
 #
-# {numref}`tab-survey-choices` repeats the comparison for other choices of models and, for directionality, with a second formula. With
-# two exceptions, all choices lead to the same conclusion. The exceptions are {glue:text}`other-answers`. If we sort the models by
-# their training objective instead of their attention mask, symmetry also separates the two groups. However, in these models, the
-# objective determines the mask.
+# In {numref}`tab-survey-choices`, we repeat the comparison for other choices of models and, for directionality, with a
+# second formula. With two exceptions, all choices lead to the same conclusion. The exceptions are
+# {glue:text}`other-answers`. If we sort the models by their training objective instead of their attention mask, symmetry
+# also separates the two groups. However, in these models, the objective determines the mask.
 
 # %% tags=["remove-input"]
 table(
     by_choice.choices_table(recorded.stacks),
     name="tab-survey-choices",
-    caption="AUC between encoder families and decoder families, with its 95 % confidence interval (Newcombe) and the p-value of a test"
-    " that exchanges encoders and decoders. We computed d with Def. 3.2 of the paper unless another formula is named.",
+    caption="AUC between encoder families and decoder families, with 95 % confidence interval (Newcombe) and the"
+    " p-value of a permutation test that exchanges encoders and decoders. We computed d with Def. 3.2 of the paper"
+    " unless another formula is named.",
 )
 
 # %% [markdown]
 # ## Weights in fewer bits
 #
 # Rounding adds errors to the weights, and we assume that these errors are independent of the weights. The errors increase
-# $\lVert W_{qk}\rVert^2$, but on average they do not change $\mathrm{Tr}(W_{qk}W_{qk})$. The symmetry score therefore decreases by the
-# share of the errors in the squared norm. To measure this effect, we rounded the weights of the {glue:text}`n-rounded` checkpoints
-# that have a higher precision. As in quantised files, we used half precision, eight bits with one scale per tensor, and four bits with
-# one scale per block of 32 weights ({numref}`tab-rounded`).
+# $\lVert W_{qk}\rVert^2$, but on average, they do not change $\mathrm{Tr}(W_{qk}W_{qk})$. The relative decrease of the
+# symmetry score is therefore equal to the share of the errors in the squared norm. To measure this effect, we rounded the
+# weights of all {glue:text}`n-rounded` checkpoints whose weights are stored at higher precision. As is common in quantised
+# files, we used half precision, eight bits with one scale per tensor, and four bits with one scale per block of 32 weights
+# ({numref}`tab-rounded`).
 
 # %% tags=["remove-input"]
 bert = bert_in_four_bits(recorded.losses)["lost"]
@@ -502,18 +515,20 @@ glue("moved-q4", moved.loc["q4_0", "d as in Table S3, a median"], ".2f")
 table(
     losses_by_scheme(recorded.losses, least=0.05).join(moved),
     name="tab-rounded",
-    caption="Share of its symmetry score that a layer loses if its weights are rounded, for layers with $|s| > 0.05$. The last"
-    " columns show the largest change of d in any layer, and the largest change of the median d of any model.",
+    caption="Relative decrease of the symmetry score of a layer if its weights are rounded, for layers with $|s| >"
+    " 0.05$. The last columns show the largest change of d in any layer and the largest change of the median d of"
+    " any model.",
     formats={"median": ".2%", "least": ".1%", "most": ".1%", **dict.fromkeys(moved.columns, ".2f")},
 )
 
 # %% [markdown]
-# If the weights of BERT base are rounded to four bits, the median layer loses {glue:text}`bert-lost` of its symmetry score, and no
-# layer loses more than {glue:text}`bert-most`. This is much less than the difference between encoders and decoders. The directionality
-# score is less robust. If rounding moves a norm above the threshold, the whole norm is added to the sum, and if rounding moves a norm
-# below the threshold, the whole norm is removed from the sum. With the formula behind Table S3, the median score of a model changes by
-# up to {glue:text}`moved-int8` for eight bits and {glue:text}`moved-q4` for four bits. {numref}`tab-survey-choices` therefore also
-# shows $d$ without the checkpoints that are rounded to eight or four bits.
+# If the weights of BERT base are rounded to four bits, the median layer loses {glue:text}`bert-lost` of its symmetry score,
+# and no layer loses more than {glue:text}`bert-most`. This loss is much smaller than the difference between encoders and
+# decoders. The directionality score is less robust than the symmetry score. If rounding moves a norm above the threshold,
+# the whole norm is added to the sum, and if rounding moves a norm below the threshold, the whole norm is removed from the
+# sum. With the formula behind Table S3, the median score of a model changes by up to {glue:text}`moved-int8` for eight bits
+# and {glue:text}`moved-q4` for four bits. {numref}`tab-survey-choices` therefore also shows $d$ without the checkpoints that
+# are rounded to eight or four bits.
 #
 # ## The other figures, as released
 
@@ -524,22 +539,23 @@ figures.released_scores(results, {"S1 vision": "vision", "S1 audio": "audio"}, "
 figures.released_scores(results, {"S2": "encoder-decoder models"}, "fig-released-halves")
 
 # %% [markdown]
-# We also tested the captions of the paper's figures on all points that the figures show, including the crosses. For each AUC, we give
-# Newcombe's interval, which treats the models as independent. Because the models of a family share data or training recipe, we also
-# compute an interval that treats families as independent, by resampling whole families.
+# We also tested the captions of the paper's figures on all points in the figures, including the points that we mark with
+# crosses. For each AUC, we give Newcombe's interval, which treats the models as independent. However, models of the same
+# family share training data or training recipes. By resampling whole families, we therefore also compute an interval that
+# treats only the families as independent.
 
 
 # %%
 @claim(
     "Figure 2",
     "",
-    "language encoders have higher scores than decoders in both panels, in panel b by the formula behind Table S3",
+    "language encoders have higher scores than language decoders in both panels, where panel b uses the formula behind Table S3",
     Verdict.ASSUMPTION,
     missing=("logarithms",),
     printed="""\"[D]ecoder-only models have higher degrees of directionality than encoder-only models", with the score of Def.
     3.2 of the paper: "the sum of the norm of the columns that are higher than a given threshold". No other formula is
     stated.""",
-    place="Section 3, Figure 2, Definition 3.2",
+    place="Section 3 (Figure 2 and Definition 3.2)",
     holds=f"""With all points of the figure, both panels separate encoders from decoders. Panel a shows the score of Def. 3.1 of the
     paper. For the models that we scored ourselves, panel b does not show the score of Def. 3.2 of the paper but {FORMULA}, which is
     the formula behind Table S3.""",
@@ -555,8 +571,8 @@ def figure_2_as_drawn():
     yield compare(words, drawn["counted"].sum(), "<", len(drawn), paper="")
     yield from formula_of_language()
     return {
-        "remark": f"""Only {drawn["counted"].sum()} of the {len(drawn)} points are distinct, trained and correctly extracted models.
-        In the checks of Section 3, we use only these models, and the outcome is the same."""
+        "remark": f"""Only {drawn["counted"].sum()} of the {len(drawn)} points represent distinct, trained and
+        correctly extracted models. In the checks of Section 3, we use only these models, and the outcome is the same."""
     }
 
 
@@ -572,10 +588,10 @@ show(figure_2_as_drawn())
     printed="""The differences in Figure 2 are "consistent across multiple families of models and input modalities" in symmetry and
     "across all the models and input modalities we consider" in directionality ("see Figure S1 for vision and audio
     models").""",
-    place="Section 3, Figure S1",
-    remark="""With all points of the figure, the vision models show neither of the two differences, and the audio models show both.
-    Without MusicGen, whose points are a text encoder and cross-attention, there is no significant difference in directionality. We
-    use the released medians of all models in the figure.""",
+    place="Section 3 and Figure S1",
+    remark="""If we use all points in the figure, we find neither of the two differences in vision models and both
+    differences in audio models. Without MusicGen, whose points are a text encoder and cross-attention, there is no
+    significant difference in directionality in audio models. We use the released medians of all models in the figure.""",
 )
 def figure_s1_as_drawn():
     results, scores = released_results(), {"s": "symmetry", "d": "directionality"}
@@ -598,7 +614,7 @@ show(figure_s1_as_drawn())
 table(
     figures.results_in_figures(results),
     name="tab-released-results",
-    caption="All points of Figures 2, S1 and S2 of the paper, with the released median scores. The last two columns show whether we count"
-    " a point as evidence and, if not, why.",
+    caption="All points in Figures 2, S1 and S2 of the paper, with the released median scores. The last two columns"
+    " show whether we count a point as evidence and, if we do not, the reason.",
     formats={"parameters": ",", "s": ".3f", "d": ".3f"},
 )

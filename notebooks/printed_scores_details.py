@@ -10,12 +10,12 @@
 # # Details: The printed scores
 #
 # Tables S2 and S3 of the paper {cite}`saponati2025` list the [symmetry score $s$ and the directionality score
-# $d$](two_scores_details.py) of pretrained models. Each row contains the median score over the layers of one model. This page
-# explains what each row shows and which rows you can compare with the scores of your own model.
+# $d$](two_scores_details.py) of pretrained models. Each row contains the median score over the layers of one model. On this
+# page, we examine what each row shows and which rows you can compare with the scores of your own model.
 #
-# **You can compare symmetry scores with Table S2 if you first look up the row. You can compare directionality scores with Table
-# S3 only if you use a formula that the paper does not state.** Table S2 has {glue:text}`n-rows` rows, and
-# {glue:text}`n-trained` of them show the score of a trained language model. The other rows show vision models
+# **You can compare symmetry scores with Table S2 if you first look up what the row shows. You can compare directionality
+# scores with Table S3 only if you use a formula that the paper does not state.** Of the {glue:text}`n-rows` rows of Table
+# S2, {glue:text}`n-trained` show the score of a trained language model. The other rows show vision models
 # ({glue:text}`n-vision`), models with random weights ({glue:text}`n-random`) and a model that does not exist
 # ({glue:text}`n-missing`). If we count each language model only once, and only if its query and key weights were extracted
 # correctly, {glue:text}`n-distinct` rows remain ({numref}`fig-kinds-of-rows`). For the models whose weights we scored
@@ -92,15 +92,15 @@ kinds_of_rows(printed)
 # :::{admonition} How sure is this
 # - We scored the weights of {glue:text}`n-read` rows, which belong to {glue:text}`n-checkpoints` different checkpoints. We
 #   could not check {glue:text}`n-waiting` other rows of Table S2, because our machine has no access to the Hugging Face Hub.
-# - The repeated rows and the random weights are visible in the numbers that the authors released. The incorrect extractions are known to
-#   us only from [a second-hand reading](../notation.md#the-audit) of the authors' code.
+# - We found the repeated rows and the random weights in the numbers that the authors released. We know of the incorrect
+#   extractions only from [a second-hand reading](../notation.md#the-audit) of the authors' code.
 # :::
 #
 # ## What the rows show
 #
-# A row of a trained language model does not count as a distinct, correctly extracted model for one of four reasons: the row repeats
-# another row, the model was fine-tuned from the model of another row, the score covers only some of the layers, or the factors of the
-# query-key matrix were [multiplied incorrectly](#what-an-incorrect-extraction-does).
+# We exclude a row of a trained language model from the distinct, correctly extracted models for any of four reasons: the row
+# repeats another row, the model was fine-tuned from the model of another row, the score covers only some of the layers, or
+# the factors of the query-key matrix were [multiplied incorrectly](#what-an-incorrect-extraction-does).
 
 
 # %% tags=["remove-cell"]
@@ -140,10 +140,11 @@ def against_chance(rows: pd.DataFrame):
     "the 70 rows show scores of pretrained language models",
     Verdict.MISPRINT,
     printed="""
-    "Symmetry score for open-source pretrained language models"; "All models are available on Hugging Face".""",
-    place="Table S2, caption",
-    remark="""The caption does not state that each row shows a different model, so repeated rows are not errors, but we count each model
-    only once. To find random weights, we compared the scores of each row with the scores of random matrices of the same width.""",
+    "Symmetry score for open-source pretrained language models" and "All models are available on Hugging Face".""",
+    place="the caption of Table S2",
+    remark="""Since the caption does not state that each row shows a different model, repeated rows are not errors.
+    Nevertheless, we count each model only once. To find random weights, we compared the scores of each row with the
+    scores of random matrices of the same width.""",
 )
 def table_s2_distinct_checkpoints():
     rows = released_results()[lambda results: results["row"] != ""]
@@ -189,26 +190,28 @@ glue("n-paired", len(of_shared_keys), "d")
 # %% [markdown]
 # ## What an incorrect extraction does
 #
-# For some rows, the authors' code multiplies the wrong factors. In models whose heads share keys, such as Llama 3 and Mistral,
-# the code pairs query heads with the wrong key heads ({glue:text}`n-paired` rows). We tried each kind of error on artificial
-# heads that are symmetric except for noise and have some strong columns ({numref}`tab-extractions`). With the wrong pairing,
-# the symmetry score of these heads changes from {glue:text}`s-right` to {glue:text}`s-wrong`. A printed symmetry score near
-# zero therefore says little about these models.
+# For some rows, the factors of the query-key matrix are multiplied incorrectly in the authors' code. In models whose heads
+# share keys, such as Llama 3 and Mistral, the code pairs query heads with the wrong key heads ({glue:text}`n-paired` rows).
+# We applied each type of error to artificial heads that are symmetric except for noise and have a few columns with large
+# norms ({numref}`tab-extractions`). With the wrong pairing, the symmetry score of these heads changes from
+# {glue:text}`s-right` to {glue:text}`s-wrong`. Therefore, a printed symmetry score near zero tells us little about a model
+# whose heads share keys.
 
 # %% tags=["remove-input"]
 names = {"s_released": "s, authors' code", "d_released": "d, authors' code"}
 table(
     extraction_effects(alike, d_head, seed=seed).rename(columns=names),
     name="tab-extractions",
-    caption="Scores of artificial heads, extracted correctly and with the errors in the authors' code. For d, we used the formula of Table S3.",
+    caption="Scores of artificial heads if they are extracted correctly, and if they are extracted with the errors in the authors' code. For d, we used the formula behind Table S3.",
     formats=dict.fromkeys(("s", "s, authors' code", "d", "d, authors' code"), ".2f"),
 )
 
 # %% [markdown]
-# If query heads are paired with the wrong key heads, the symmetry is lost, but the strong columns remain. In ModernBERT, the
-# weights were multiplied along the wrong dimension, so that the product belongs to the coordinates of heads instead of the
-# coordinates of tokens. Such a product has a different norm, so its symmetry score is wrong, and its directionality score is
-# meaningless. In Pythia and DeBERTa, interleaved heads were read as blocks, so both scores are meaningless.
+# If query heads are paired with the wrong key heads, the symmetry is lost, but the columns with large norms remain. For
+# ModernBERT, the weights were multiplied along the wrong dimension, so that the rows and columns of the product correspond
+# to the coordinates of heads instead of the coordinates of tokens. The norm of such a product differs from the norm of
+# $\Wqk$, so its symmetry score is wrong, and its directionality score is meaningless. For Pythia and DeBERTa, interleaved
+# heads were read as contiguous blocks, so both scores are meaningless.
 #
 # ## Symmetry: Table S2 can be reproduced
 #
@@ -268,8 +271,8 @@ show(table_s2_symmetry(medians), tables_round_the_released_results())
 # %% [markdown]
 # ## Directionality: Table S3 follows another formula
 #
-# According to Definition 3.2 of the paper, the norms that exceed their mean by more than $\gamma$ standard deviations are added
-# up. In the authors' code, the amounts by which the norms exceed this threshold are added up. Neither of these two formulas
+# In Definition 3.2 of the paper, the norms that exceed their mean by more than $\gamma$ standard deviations are added up. In
+# the authors' code, the amounts by which the norms exceed this threshold are added up instead. Neither of these two formulas
 # gives the printed numbers. The printed numbers follow from the excess of the *logarithms* of the norms:
 #
 # $$
@@ -279,10 +282,10 @@ show(table_s2_symmetry(medians), tables_round_the_released_results())
 # \end{aligned}
 # $$ (eq-table-s3)
 #
-# Here $\mu_r$ and $\sigma_r$ are the mean and the population standard deviation of the logarithms of the row norms. The number
-# $c$ is defined in the same way for the columns. We found this formula by trying variants until one variant reproduced every
-# row. Two decimals could agree by chance, but the results of this formula agree to five digits with the medians that the
-# authors released.
+# Here, $\mu_r$ and $\sigma_r$ are the mean and the population standard deviation of the logarithms of the row norms. The
+# number $c$ is defined in the same way for the columns. We found this formula by trying variants until one of them
+# reproduced every row. Agreement in two decimals could be a coincidence, but the results of this formula agree to five
+# digits with the medians that the authors released.
 
 
 # %%
@@ -292,9 +295,9 @@ show(table_s2_symmetry(medians), tables_round_the_released_results())
     "the printed directionality scores follow from the definition",
     Verdict.ASSUMPTION,
     printed="""
-    "Directionality score for open-source pretrained language models"; Def. 3.2 of the paper uses "the sum of
-    the norm of the columns that are higher than a given threshold", and the same sum over rows.""",
-    place="Table S3, Definition 3.2",
+    "Directionality score for open-source pretrained language models" (caption). Def. 3.2 of the paper uses "the
+    sum of the norm of the columns that are higher than a given threshold", and the same sum over rows.""",
+    place="Table S3 and Definition 3.2",
     holds=r"""The numbers follow from a formula that the paper does not state, namely $d = (r - c)/(r + c)$ with
     $r = \sum_k \max(0, \log\lVert m_{k,\cdot}\rVert - \mu_r - 2\sigma_r)$. The number $c$ is defined in the same way for columns, and
     $\mu$ and $\sigma$ are the mean and the standard deviation of the logarithms.""",
@@ -312,52 +315,53 @@ def table_s3_directionality(medians=None):
     once = {row.model: row for row in by_definition}.values()
     others = ", ".join(f"{row.ours[0]:.2f} instead of {row.theirs[0]:.2f} ({row.model})" for row in once)
     read = f"We compared {len(by_definition)} of the {len(printed_table('S3'))} rows, which belong to {len(once)} checkpoints."
-    remark = f"""{read} The paper does not mention the logarithm. According to a second-hand reading that we did not repeat, the authors'
-        code does not contain it either, and adds up the excess of the norms. All conclusions from these numbers depend on the formula
-        with logarithms. By Definition 3.2 of the paper, the medians are {others}, and they do not differ between encoders and decoders.
-        We judge the statements in Section 3 separately."""
+    remark = f"""{read} The paper does not mention the logarithm. According to a second-hand reading that we did not
+        repeat, the authors' code does not use logarithms either but adds up the excess of the norms. All conclusions
+        that are drawn from the numbers in Table S3 depend on the formula with logarithms. With Definition 3.2 of the
+        paper, the medians are {others}, and they do not differ between encoders and decoders. We judge the statements
+        in Section 3 separately."""
     return {"remark": remark}
 
 
 show(table_s3_directionality(medians))
 
 # %% [markdown]
-# The choice of the formula matters. A few very large norms increase the standard deviation and therefore the threshold, and the
-# logarithm reduces this effect. If we add up excesses instead of norms, rows and columns that are only slightly above the
-# threshold hardly count.
+# The choice of the formula matters for two reasons. First, a few very large norms increase the standard deviation and
+# therefore the threshold, and taking the logarithm reduces this effect. Second, if we add up excesses instead of norms, rows
+# and columns that are only slightly above the threshold contribute very little.
 #
 # ## What it means for you
 #
 # - Compare your model with rows of models of a similar size, because [larger encoders are less
 #   symmetric](pretrained_survey.py#larger-encoders-are-less-symmetric).
-# - Compare symmetry scores with Table S2 as it is printed, but [look up the row](#table-s2-every-row) first.
+# - You can compare symmetry scores with the printed values in Table S2, but [look up the row](#table-s2-every-row) first.
 # - Compare directionality scores with Table S3 only if you use the formula of Table S3: `attngeo score MODEL --convention tables`.
-# - To check the remaining rows, run `attngeo survey --group printed` on a machine with access to the Hugging Face Hub. This
-#   page then includes these rows.
+# - To check the remaining rows, run `attngeo survey --group printed` on a machine with access to the Hugging Face Hub. If
+#   you then execute this page again, it includes these rows.
 #
 # ## Table S2, every row
 #
-# Rows are marked *not read* if we had no access to the weights. {numref}`tab-defects` explains the codes in the last column.
-# There is no Llama 3.2 with 8B parameters. The row with this name repeats the numbers of the model with 1B parameters.
+# A row is marked *not read* if we had no access to the weights. The codes in the last column are explained in
+# {numref}`tab-defects`. A Llama 3.2 model with 8B parameters does not exist. The row with this name repeats the numbers of
+# the model with 1B parameters.
 
 # %% tags=["remove-input"]
 whole = whole_table("S2", "symmetry", medians)
 table(
     whole,
     name="tab-s2-rows",
-    caption="Symmetry scores of Table S2, printed and computed by us. Each cell contains the median over the layers and, in brackets, its distances to the first and to the third quartile.",
+    caption="Symmetry scores of Table S2: the printed values and our own values. Each cell contains the median over the layers and, in brackets, its distances from the first and from the third quartile.",
 )
 
 # %% [markdown]
 # ## Table S3, every row
 #
-# We computed our own values with the formula {eq}`eq-table-s3`, because no other formula that we tried reproduces the printed
-# numbers.
+# We computed our own values with {eq}`eq-table-s3`, because no other formula that we tried reproduces the printed numbers.
 
 # %% tags=["remove-input"]
 whole = whole_table("S3", "directionality_tables", medians)
 table(
     whole,
     name="tab-s3-rows",
-    caption="Directionality scores of Table S3, printed and computed by us. Each cell contains the median over the layers and, in brackets, its distances to the first and to the third quartile.",
+    caption="Directionality scores of Table S3: the printed values and our own values. Each cell contains the median over the layers and, in brackets, its distances from the first and from the third quartile.",
 )

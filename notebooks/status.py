@@ -11,14 +11,14 @@
 # %% [markdown]
 # # Status
 #
-# This page lists every numbered statement, figure and table of the paper {cite}`saponati2025`, and what the checks of this book found
-# about them. We make the page from the results that the chapters reported when they were last executed with the present settings. A
-# verdict appears here only if all comparisons behind it held in that run.
+# This page lists every numbered statement, figure and table of the paper {cite}`saponati2025`, together with the verdicts of
+# our checks. We compile the page from the results of the most recent execution of all chapters with the present settings. A
+# verdict appears here only if all comparisons behind it were confirmed in that run.
 #
-# Of {glue:text}`n-statements` entries, {glue:text}`n-checked` have at least one check and {glue:text}`n-open` have none yet. The checks
-# judge {glue:text}`n-findings` statements or parts of statements, with {glue:text}`n-numbers` numbers. {glue:text}`n-ours` of these
-# statements are our own. This run supports {glue:text}`n-supported` of the verdicts and does not support {glue:text}`n-unsupported` of
-# them.
+# Of {glue:text}`n-statements` entries, {glue:text}`n-checked` have at least one check, and {glue:text}`n-open` have none
+# yet. Our checks cover {glue:text}`n-findings` statements or parts of statements, and they compare {glue:text}`n-numbers`
+# numbers. Of these statements, {glue:text}`n-ours` are our own. This run supports {glue:text}`n-supported` of the verdicts
+# and does not support {glue:text}`n-unsupported` of them.
 
 # %% tags=["remove-cell"]
 import pandas as pd
@@ -44,7 +44,7 @@ glue("n-unsupported", len(paper.findings) - len(paper.supported))
 # %% [markdown]
 # ## The verdicts
 #
-# Each verdict describes the consequence for a reader of the paper.
+# Each verdict describes what our check means for a reader of the paper.
 
 # %% tags=["remove-input"]
 counts = paper.counts()
@@ -55,21 +55,22 @@ tally = [
 table(
     pd.DataFrame(tally),
     name="tab-status-verdicts",
-    caption="Number of supported verdicts of each kind, on parts of statements and on statements. The errata count slips instead, and"
-    " one slip can affect several parts.",
+    caption="Number of supported verdicts of each type, counted by parts of statements and by statements. On the"
+    " errata page, we count slips instead, and a single slip can affect several parts.",
 )
 
 # %% tags=["remove-input"]
 table(
     tables.counts(state),
     name="tab-status-counts",
-    caption="Number of entries of the paper by kind, and how many of them have a check.",
+    caption="Number of entries of each kind in the paper, and how many of these entries have a check.",
 )
 
 # %% [markdown]
 # ## Every statement, figure and table
 #
-# A statement with several parts has several verdicts. *Not yet* means that no chapter of the book has judged the statement.
+# A statement with several parts has several verdicts. *Not yet* means that we have not checked the statement in any chapter
+# of this book.
 
 # %% tags=["remove-input"]
 table(
@@ -77,22 +78,23 @@ table(
     .drop(columns="kind")
     .reset_index(drop=True),
     name="tab-status",
-    caption="The entries of the paper in the order of the paper. If the text makes a claim that has no number of its own, we list the"
-    " section, recipe, finding or equation. {numref}`tab-status-ours` lists our own statements.",
+    caption="All entries in the order in which they appear in the paper. If a claim in the text has no number of its"
+    " own, we list the section, recipe, finding or equation. Our own statements are listed in"
+    " {numref}`tab-status-ours`.",
 )
 
 # %% [markdown]
 # ## Our own statements
 #
-# This book also makes statements that are not in the paper. Each of them has a check, too. Our statements about positional encoding, for
-# example, are about Section 4.1 of the paper.
+# In this book, we also make statements that are not in the paper. Each of these statements has a check, too. For example,
+# our statements about positional encoding are related to Section 4.1 of the paper.
 
 # %% tags=["remove-input"]
 table(
     tables.ours(ours),
     name="tab-status-ours",
-    caption="Our own statements, next to the statement of the paper to which they are related. *Holds* means that we proved the statement"
-    " or found it in the models that the chapter names.",
+    caption="Our own statements, each next to the related statement of the paper. *Holds* means that we proved the"
+    " statement, or that we confirmed it in the models that we name in the chapter.",
 )
 
 # %% [markdown]
@@ -109,25 +111,27 @@ table(
         columns=["in the paper", "what was judged", "verdict", "chapter"],
     ),
     name="tab-status-checks",
-    caption="All judged statements of the paper and parts of them. The chapters show the numbers behind each verdict.",
+    caption="All statements of the paper, or parts of statements, that we checked. The numbers behind each verdict"
+    " are shown in the chapters.",
 )
 
 # %% [markdown]
 # ## Open questions
 #
-# Neither a proof nor a measurement in this book answers the following questions.
+# We do not answer the following questions in this book, neither by a proof nor by a measurement.
 #
-# - Why do columns of large norm come to dominate in trained decoders? {prf:ref}`prop-s1-12-condition` and
-#   {prf:ref}`thm-s1-12-counts` give sufficient conditions, but we do not know which of these conditions trained decoders meet.
-# - Theorem 2.4 of the paper is about two coefficients for each pair of tokens ({prf:ref}`thm-s1-14`,
-#   {prf:ref}`prop-s1-14-update`). Do these two coefficients agree while a large encoder is being trained? For two positions,
-#   they agree in one layer at the start of training ({prf:ref}`thm-position-masked`). In small encoders, they are hardly
-#   correlated early in training ([Why?](why.py)).
-# - In a few small encoders with rotary positions ({prf:ref}`prop-rotary`), the mean scores between two positions are symmetric although
-#   $W_{qk}$ is not ([Why?](why.py)). Is this the case in larger encoders, too?
-# - {prf:ref}`prop-s1-14-shift` gives the exact asymmetry of an update that is caused by the shift between query and target, for a
-#   matrix that is zero. How much of the asymmetry later in training does this shift explain?
-# - Does a [symmetric initialisation](symmetric_initialisation.py) speed up the training of models that read as much text as
-#   the models in the paper, if it changes neither the scale of the initial weights nor the biases?
+# - Why do columns with large norms come to dominate in trained decoders? {prf:ref}`prop-s1-12-condition` and
+#   {prf:ref}`thm-s1-12-counts` give sufficient conditions, but we do not know which of these conditions trained decoders
+#   meet.
+# - Theorem 2.4 of the paper is about the two coefficients of each pair of tokens ({prf:ref}`thm-s1-14`,
+#   {prf:ref}`prop-s1-14-update`). Do these two coefficients agree while a large encoder is being trained? For pairs of
+#   positions in a single layer, the two coefficients agree at initialisation ({prf:ref}`thm-position-masked`). In small
+#   encoders, the coefficients are hardly correlated early in training ([Why?](why.py)).
+# - In a few small encoders with rotary positions ({prf:ref}`prop-rotary`), the mean scores between two positions are
+#   symmetric although $W_{qk}$ is not ([Why?](why.py)). Is this also the case in larger encoders?
+# - If $W_{qk}$ is zero, {prf:ref}`prop-s1-14-shift` gives the exact asymmetry of an update that is caused by the shift
+#   between query and target. How much of the asymmetry later in training is caused by this shift?
+# - Does a [symmetric initialisation](symmetric_initialisation.py) that changes neither the scale of the initial weights nor
+#   the biases speed up training if the models are trained on as much text as the models in the paper?
 # - Why do the heads of a trained encoder agree in their symmetric parts, but hardly in their skew-symmetric parts
 #   ({prf:ref}`prop-sum-over-heads`, {prf:ref}`prop-head-directions`)?

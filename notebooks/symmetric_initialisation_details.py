@@ -9,10 +9,10 @@
 # %% [markdown]
 # # Details: Does symmetric initialisation speed up training?
 #
-# This page contains the evidence behind [*Does symmetric initialisation speed up
-# training?*](symmetric_initialisation.py). We describe what the recipe of the paper changes and how we measured the differences
-# between initialisations. We then report every comparison of two initialisations and the symmetry that remains after training, and
-# we check the numbers in the paper.
+# This page contains the evidence behind [*Does symmetric initialisation speed up training?*](symmetric_initialisation.py).
+# We first describe what the paper's recipe changes, apart from symmetry. We then report every comparison of two
+# initialisations, explain how we measured the differences, and examine how much symmetry remains after training. Finally, we
+# check the numbers printed in the paper.
 
 # %% tags=["parameters"]
 window: int = 5  # number of measurements of the held-out loss in each mean; in [1, 50]
@@ -78,7 +78,8 @@ rows = pd.DataFrame(tables.planned_rows([*symmetry, *(p for p in plans.values() 
 # %% [markdown]
 # ## What the recipe changes
 #
-# In Section S2.1 of the paper, the query weights are drawn at random, and the key weights are set equal to the query weights.
+# In the recipe of Section S2.1 of the paper, the query weights are drawn at random, and the key weights are then set equal
+# to the query weights.
 
 
 # %% tags=["remove-cell"]
@@ -115,9 +116,10 @@ def released_projections(d: int, seed: int) -> tuple[nn.Linear, nn.Linear]:
     "(symmetric)",
     "$W_k = W_q$ makes $W_{qk}$ symmetric",
     Verdict.HOLDS,
-    remark=r"""The recipe does more than make the matrix symmetric. The matrix $W_q W_q^\top$ has no negative eigenvalue, and its
-    diagonal entries are $\sqrt d$ times as large as its other entries. At initialisation, every token therefore attends more to
-    itself, by a mean logit of $d \sqrt{d_h} \cdot 0.02^2$. This logit is small in a narrow model.""",
+    remark=r"""The recipe does more than make the matrix symmetric. The matrix $W_q W_q^\top$ has no negative
+    eigenvalue, and its diagonal entries are, on average, $\sqrt d$ times as large as the standard deviation of its
+    other entries. As a result, every token attends more to itself at initialisation: the logit of a token with itself
+    is $d \sqrt{d_h} \cdot 0.02^2$ on average. In a narrow model, this logit is small.""",
 )
 def symmetric_recipe(d=64, seed=0, heads=4, draws=40):
     generator = torch.Generator().manual_seed(seed)
@@ -157,7 +159,7 @@ show(symmetric_recipe(d=d, seed=seed))
     Verdict.HOLDS,
     printed="""\"[T]he query weight matrix $W_q$ is initialized randomly, and then the key weight matrix is set to
     $W_k = W_q$.\"""",
-    place="Section S2.1, Initialization",
+    place="Section S2.1 (Initialization)",
     remark="We know the released code only second-hand. We computed the numbers that follow from its description.",
     ours=True,
 )
@@ -192,19 +194,21 @@ assert (speed[12] > 0).sum() == 2 and printed_table("web").query("layers == 24")
 assert scale_factor(768) < 1.1 and scale_factor(WIDTHS[-1]) < 1  # "close to 1 or smaller"
 
 # %% [markdown]
-# According to [a second-hand reading](../notation.md#the-audit) of the released code, the authors' symmetric initialisation also
-# changes the scale of $\Wqk$. In the paper's four-layer model, this change increases the mean logit of a token with itself at
-# initialisation from {glue:text}`logit-mini` to {glue:text}`logit-released`. The two largest speed-ups in the paper are reported for
-# these four-layer models, which have the largest scale factor. However, the scale does not explain the gains of the deeper models,
-# because their scale factor is close to 1 or smaller. These gains are the best evidence for the paper, although each of them was
-# measured with only one seed.
+# According to [a second-hand reading](../notation.md#the-audit) of the released code, the authors' symmetric initialisation
+# also changes the scale of $\Wqk$. In the paper's four-layer model, this change increases the mean logit of a token with
+# itself at initialisation from {glue:text}`logit-mini` to {glue:text}`logit-released`. The two largest speed-ups in the
+# paper are reported for these four-layer models, which have the largest scale factor. However, the scale does not explain
+# the speed-ups of the deeper models, because the scale factor of these models is close to 1 or smaller. The speed-ups of the
+# deeper models are therefore the best evidence for the paper's explanation, although each of them was measured with only one
+# seed.
 
 # %% [markdown]
 # ## The planned comparisons
 #
-# {numref}`tab-init-planned` lists all planned comparisons of symmetric with random initialisation at equal scale. The last column
-# shows how many seeds would be needed for a confidence interval of ±{glue:text}`band` nats if the loss varied between seeds as much
-# as in our runs. For comparisons with few seeds, this number is only a rough guide.
+# {numref}`tab-init-planned` lists all planned experiments in which we compared symmetric with random initialisation at equal
+# scale. The last column shows how many seeds would be needed for a confidence interval of ±{glue:text}`band` nats if the
+# loss varied between seeds as much as in our runs. If we ran only a few seeds, the number in this column is only a rough
+# guide.
 
 # %% tags=["remove-input"]
 table(
@@ -212,10 +216,11 @@ table(
     .drop(columns=["primary", "pair", "what it isolates"])
     .rename(columns={"by the plan": "outcome by the plan"}),
     name="tab-init-planned",
-    caption="Our planned comparisons of symmetric with random initialisation at equal scale, and their outcomes according to our plans."
-    " Each setting is described by the type of model, the text, the number of layers × the width, and the number of training tokens in"
-    " millions (M). The shares of steps saved are rounded down, because the loss was measured only at some steps. This rounding amounts"
-    f" to at most {as_percent(max(grid_of(p.primary) for p in symmetry))} of the steps.",
+    caption="Our planned comparisons of symmetric with random initialisation at equal scale, and their outcomes under"
+    " the criteria of our plans. Each setting is described by the type of model, the text, the number of layers ×"
+    " the width, and the number of training tokens in millions (M). The loss was measured only at some of the"
+    " training steps, so the share of steps saved is rounded down. This rounding amounts to at most"
+    f" {as_percent(max(grid_of(p.primary) for p in symmetry))} of the steps.",
 )
 
 # %% tags=["remove-input"]
@@ -230,13 +235,13 @@ figures.loss_curves(
 )
 
 # %% [markdown]
-# We also planned further comparisons ({numref}`tab-init-planned-others`), which do not affect the outcomes above.
+# We also planned the comparisons in {numref}`tab-init-planned-others`. They do not affect the outcomes above.
 
 # %% tags=["remove-input"]
 table(
     rows.query("not primary")[[*rows.columns[1:6], "what it isolates"]].rename(columns={"pair": "comparison"}),
     name="tab-init-planned-others",
-    caption="Further planned comparisons whose runs are complete.",
+    caption="The other comparisons that we planned, if all of their runs are complete.",
 )
 
 # %% tags=["remove-cell"]
@@ -256,19 +261,22 @@ glue("band", starts.BAND, "g")
 # %% [markdown]
 # ### Depth and width
 #
-# *Depth.* We had planned to conclude that the effect of symmetry grows with depth if its confidence interval lay below zero in the
-# deepest models but not in the shallowest models. This was not the case. The confidence interval of the change from the shallowest
-# to the deepest models includes zero ({numref}`tab-init-ends`).
+# *Depth.* We had planned to conclude that symmetry matters more in deeper models if its effect on the final loss had a
+# confidence interval below zero in the deepest models but not in the shallowest models. This was not the case. Moreover, the
+# change of this effect from the shallowest to the deepest models has a confidence interval that includes zero
+# ({numref}`tab-init-ends`).
 #
-# *Width.* We had planned to conclude that the effect of scale, biases and values shrinks with width, as the scale factor does, if
-# this effect was closer to zero in the widest models than in the narrowest models. We also require that the two confidence
-# intervals do not overlap, but in our runs they do. The confidence interval of the change from the narrowest to the widest models
-# includes zero. We trained models of all sizes with the same learning rate, so models of different widths have not progressed
-# equally far in training. If some runs have left the plateau of the loss and others have not, the mean over seeds mainly reflects
-# how many runs have left the plateau.
+# *Width.* We had planned to conclude that the effect of scale, biases and values shrinks with width, as the scale factor
+# does, if this effect was closer to zero in the widest models than in the narrowest models. We also require that the two
+# confidence intervals do not overlap. In our runs, however, the two intervals do overlap, and the change of the effect from
+# the narrowest to the widest models has a confidence interval that includes zero. We trained models of all sizes with the
+# same learning rate, so models of different widths have not progressed equally far by the end of training. Early in
+# training, the loss stays on a plateau for some time. If some runs have left this plateau and others have not, the mean loss
+# over seeds mainly reflects how many runs have left the plateau.
 #
-# *Equal queries and keys.* At the scale of the released code, equal queries and keys lower the final loss at a width of 64 and raise
-# the final loss at a width of 256. For the other shapes, the effect is within the variation between seeds.
+# *Equal queries and keys.* At the scale of the released code, equal queries and keys lower the final loss at a width of 64
+# and raise the final loss at a width of 256. In models of the other two shapes, the effect is not larger than the variation
+# between seeds.
 
 # %% tags=["remove-input"]
 table(
@@ -283,27 +291,30 @@ table(
         for start, arm in p.arms.items()
     ),
     name="tab-init-ends",
-    caption="Lowest and highest final loss over seeds in the narrowest and the widest models, for each initialisation. From the"
-    " shallowest to the deepest models, the difference in final loss between `symmetric` and `random` changes by"
-    f" {with_interval(changes[0], as_nats)} nats. From the narrowest to the widest models, the difference in final loss between"
-    f" `default-linear` and `random` changes by {with_interval(changes[1], as_nats)} nats.",
+    caption="The lowest and the highest final loss of any seed in the narrowest and in the widest models, for each"
+    " initialisation. From the shallowest to the deepest models, the difference in final loss between `symmetric`"
+    f" and `random` changes by {with_interval(changes[0], as_nats)} nats. From the narrowest to the widest models,"
+    " the difference in final loss between `default-linear` and `random` changes by"
+    f" {with_interval(changes[1], as_nats)} nats.",
     formats={"lowest": ".2f", "highest": ".2f"},
 )
 
 # %% [markdown]
 # ### Does the scale act through the logits?
 #
-# Larger queries and keys multiply the logits before the softmax. If the larger scale helped only through these logits, multiplying
-# the logits by the same factor should help as much, even if the weights keep BERT's scale. We tested this explanation with `hot`, a
-# random initialisation in which the logits are multiplied by {glue:text}`hot-factor`, the factor that corresponds to `scaled`. We
-# had decided in advance to reject the explanation if the final loss was higher with `hot` than with `scaled`, in an experiment with
-# {glue:text}`hot-seeds` separate seeds.
+# Larger query and key weights multiply the logits before the softmax by a factor. If the larger scale helped only through
+# these logits, multiplying the logits by the same factor while the weights keep BERT's scale should help as much. We tested
+# this explanation with the initialisation `hot`, in which the weights are random and the logits are multiplied by
+# {glue:text}`hot-factor`, the factor that corresponds to the initialisation `scaled`. For this test, we ran
+# {glue:text}`hot-seeds` new seeds. We had decided in advance to reject the explanation if the final loss was higher with
+# `hot` than with `scaled`.
 #
-# At the learning rate that we used, we reject the explanation, because the final loss is {glue:text}`hot-higher` nats higher with
-# `hot`. A possible reason is the effect on the step size. If the logits are multiplied by a factor, every step of Adam changes the
-# logits more by this factor, whereas larger queries and keys increase this change only by the square root of the factor. Our runs do
-# not show whether this is the actual reason. A larger scale alone and a longer warm-up alone both lower the loss by more than the
-# variation between seeds.
+# At the learning rate that we used, we reject the explanation, because the final loss is {glue:text}`hot-higher` nats higher
+# with `hot` than with `scaled`. A possible reason is that the two initialisations differ in how much a training step changes
+# the logits. If the logits are multiplied by a factor, each step of Adam changes the logits more by this factor, whereas
+# larger query and key weights increase this change only by the square root of the factor. Our runs do not show whether this
+# is the actual reason. We also found that a larger scale alone and a longer warm-up alone both lower the final loss by more
+# than the variation between seeds.
 
 # %% tags=["remove-cell"]
 temperature = plans["confirm_temperature"]
@@ -316,10 +327,11 @@ glue("hot-seeds", len(temperature.primary))
 # %% [markdown]
 # ## The released initialisation, part by part
 #
-# In exploratory runs, whose settings we chose while we made the runs, we tested the parts of the released initialisation separately
-# ({numref}`fig-gain-parts`). The released initialisation lowers the loss, and most of this gain comes from the scale, the biases and
-# the values. In these exploratory runs with models of 4 layers of width {glue:text}`explored-width`, equal queries and keys change
-# the loss by less than the variation between seeds.
+# We tested the parts of the released initialisation separately in exploratory runs, whose settings we chose while we were
+# making the runs ({numref}`fig-gain-parts`). The released initialisation lowers the final loss, and most of this gain comes
+# from the scale, the biases and the values. The models in these runs have 4 layers and a width of
+# {glue:text}`explored-width`. In these models, making queries and keys equal changes the final loss by less than the
+# variation between seeds.
 
 # %% tags=["remove-input"]
 figures.made_of(encoders())
@@ -347,21 +359,23 @@ glue("tie-open", len(tied) - 2, "d")
 table(
     tables.tie_table(tied, plans),
     name="tab-init-tie-by-shape",
-    caption="Final held-out loss with the released initialisation minus the final held-out loss with the same initialisation but"
-    " without equal queries and keys (`default-linear`), in nats, with 95 % confidence intervals over seeds. All models are"
-    " character-level encoders from experiments that we planned in advance. A negative difference means that equal queries and keys"
-    " help.",
+    caption="Effect of equal queries and keys at the released scale: the final held-out loss with the released"
+    " initialisation minus the final held-out loss with the same initialisation but without equal queries and keys"
+    " (`default-linear`), in nats, with 95 % confidence intervals over seeds. All models are character-level"
+    " encoders from experiments that we planned in advance. A negative difference means that equal queries and keys"
+    " lower the loss.",
 )
 
 # %% [markdown]
 # In our planned experiments, the effect of equal queries and keys at the released scale depends on the shape of the encoder
-# ({numref}`tab-init-tie-by-shape`). In encoders with {glue:text}`tie-harms-shape`, equal queries and keys are harmful: they raise
-# the final loss by {glue:text}`tie-harms` nats. With {glue:text}`tie-stuck` of the {glue:text}`tie-seeds` seeds, the loss of the
-# encoder with the released initialisation is on a plateau at the end of training (above {glue:text}`plateau` nats). At such a loss,
-# an encoder knows little more than how frequent each character is. Without equal queries and keys, no encoder is on this plateau at
-# the end of training. In encoders with {glue:text}`tie-helps-shape`, equal queries and keys help: they lower the final loss by
-# {glue:text}`tie-helps` nats. For the other {glue:text}`tie-open` shapes, the confidence interval includes zero. All these runs are
-# short, so the harm may only be a delay.
+# ({numref}`tab-init-tie-by-shape`). In encoders with {glue:text}`tie-harms-shape`, equal queries and keys are harmful: they
+# raise the final loss by {glue:text}`tie-harms` nats. For {glue:text}`tie-stuck` of the {glue:text}`tie-seeds` seeds, the
+# encoder with the released initialisation has not left the plateau of the loss (above {glue:text}`plateau` nats) by the end
+# of training. An encoder with such a loss has learned little more than how frequent each character is. Without equal queries
+# and keys, all encoders of this shape have left the plateau by the end of training. In encoders with
+# {glue:text}`tie-helps-shape`, in contrast, equal queries and keys lower the final loss by {glue:text}`tie-helps` nats. For
+# the other {glue:text}`tie-open` shapes, the confidence interval includes zero. Because all these runs are short, equal
+# queries and keys may merely delay learning where they are harmful.
 
 # %% tags=["remove-cell"]
 assert all(gain_case(e).reversed for e in encoders())  # "Most of this gain"
@@ -434,22 +448,24 @@ show(symmetrys_part_of_the_gain())
 # %% [markdown]
 # ## How we measured the differences
 #
-# *Final loss.* For each seed, we subtract the final held-out losses with two initialisations from each other. We say that an
-# initialisation leads to a *lower* or a *higher loss* if the 95 % confidence interval (Student's $t$) of this difference excludes
-# zero. Otherwise, we say that there is no difference larger than the variation between seeds. With fewer than {glue:text}`least`
-# seeds, we give neither an interval nor an outcome. {numref}`tab-init-answer` contains {glue:text}`n-intervals` such intervals. If
-# the initialisation made no difference at all, about {glue:text}`n-false` of these intervals would exclude zero by chance.
+# *Final loss.* For each seed, we compute the difference between the final held-out losses with two initialisations. We say
+# that an initialisation leads to a *lower* or a *higher loss* if the 95 % confidence interval (Student's $t$) of this
+# difference excludes zero. Otherwise, we say that there is no difference larger than the variation between seeds. With fewer
+# than {glue:text}`least` seeds, we give neither an interval nor an outcome. {numref}`tab-init-answer` contains
+# {glue:text}`n-intervals` confidence intervals of this kind. If the initialisation made no difference at all, about
+# {glue:text}`n-false` of these intervals would exclude zero by chance.
 #
-# *Speed-up.* The speed-up is $1 - t/T$, as in Table 1 of the paper. In contrast to the paper, we use the held-out loss, which we
-# average over seeds and over {glue:text}`window` measurements, and $t$ is the first measured step after which the loss *stays* at or
-# below the final loss with random initialisation. The number of training steps is $T$. If the loss is above this final loss at the
-# end of training, the speed-up is *never*. We compute the confidence interval by resampling the seeds, and with so few seeds this
-# interval is too narrow. With three seeds, it is the range of their values, which contains the true median in about three of four
-# cases.
+# *Speed-up.* As in Table 1 of the paper, the speed-up is $1 - t/T$, where $T$ is the number of training steps. Our
+# definition of $t$ differs from the paper's in two ways. We use the held-out loss, averaged over seeds and over
+# {glue:text}`window` consecutive measurements, and $t$ is the first measured step from which the loss *stays* at or below
+# the final loss with random initialisation. If the loss ends above this final loss, we write *never* instead of a speed-up.
+# We compute the confidence interval of a speed-up by resampling the seeds. With so few seeds, this interval is too narrow.
+# With three seeds, for example, the interval is the range of the three values, which contains the true median in about three
+# out of four cases.
 #
-# Two randomly initialised models with different seeds can also differ in speed. The first row of {numref}`tab-init-speed-ups` gives
-# the range of the resulting speed-ups. If a speed-up was measured with a single seed and lies within this range, nothing can be
-# concluded from it.
+# Two randomly initialised models that differ only in their seed can also differ in how fast they learn. The first row of
+# {numref}`tab-init-speed-ups` shows the range of the speed-ups between such models. If a speed-up was measured with a single
+# seed and lies within this range, we cannot conclude anything from it.
 
 # %% tags=["remove-cell"]
 compared = [c for e in main for c in e.contrasts().values()]
@@ -462,15 +478,16 @@ glue("window", window, "d")
 # %% [markdown]
 # ## All comparisons in the exploratory runs
 #
-# For each objective and text, the tables show the setting with the largest number of [runs](../recorded_runs.md).
+# For each training objective and each text, the following tables show the setting with the largest number of
+# [runs](../recorded_runs.md).
 
 # %% tags=["remove-input"]
 table(
     tables.speed_ups_table(main, window),
     name="tab-init-speed-ups",
-    caption="Share of training steps saved by each initialisation compared with random initialisation. The first row gives, in"
-    " parentheses, the range of speed-ups between two single randomly initialised models with different seeds. A dash means that we"
-    " did not run this initialisation.",
+    caption="Share of training steps that each initialisation saves compared with random initialisation. The first"
+    " row gives, in parentheses, the range of speed-ups between two randomly initialised models that differ only in"
+    " their seed. A dash means that we did not run the initialisation in this setting.",
 )
 
 # %% tags=["remove-input"]
@@ -484,10 +501,11 @@ words = {"what the comparison isolates": {p.name: p.isolates for p in PAIRS}} | 
 table(
     pd.DataFrame(words).rename_axis("comparison").fillna("–"),
     name="tab-init-answer",
-    caption="Effect of each change in the initialisation on the final held-out loss, in nats, with 95 % confidence intervals over"
-    " seeds. *Includes 0* means that the interval includes zero, and a dash means that we did not run the comparison. The"
-    " initialisation `released` is called symmetric in the released code. With `symmetric-indefinite`, the query-key matrix has as many"
-    " negative as positive eigenvalues.",
+    caption="Effect of each change in the initialisation on the final held-out loss, in nats, with 95 % confidence"
+    " intervals over seeds. *Includes 0* means that the interval includes zero, and a dash means that we did not run"
+    " the initialisations in question. The initialisation that we call `released` is called symmetric in the"
+    " released code. With `symmetric-indefinite`, the query-key matrix is symmetric and has as many negative as"
+    " positive eigenvalues.",
 )
 
 # %% tags=["remove-cell"]
@@ -501,24 +519,29 @@ by_themselves = {arm: added.minus(arm) for arm in ("symmetric", "symmetric-indef
 assert all(c.outcome() == NO_DIFFERENCE for c in by_themselves.values())
 
 # %% [markdown]
-# Three changes have no effect larger than the variation between seeds in any setting in which we tested them:
+# Three changes of the initialisation had no effect larger than the variation between seeds in any setting in which we tested
+# them:
 #
-# - *Definiteness.* We compared `symmetric` with `symmetric-indefinite`, for which $W_{k,h} = W_{q,h} S_h$ with a random symmetric
-#   orthogonal matrix $S_h$. At this width, `symmetric` is only a mild change. The comparison of `scaled-symmetric` with `scaled` is
-#   a stronger test, but here we found no effect either.
-# - *Sign.* We compared `symmetric-indefinite` with `skew`, for which $S_h$ is skew-symmetric.
-# - *Values.* We compared `scaled-values`, for which only the values have the released scale, with random initialisation.
+# - *Definiteness.* We compared encoders initialised as `symmetric` with encoders initialised as `symmetric-indefinite`, for
+#   which $W_{k,h} = W_{q,h} S_h$ with a random symmetric orthogonal matrix $S_h$. At this width and at the usual scale,
+#   making queries and keys equal is only a mild change. Comparing `scaled-symmetric` with `scaled` is a stronger test than
+#   any comparison at the usual scale, but we found no effect in this comparison either.
+# - *Sign.* We compared encoders initialised as `symmetric-indefinite` with encoders initialised as `skew`, for which $S_h$
+#   is skew-symmetric.
+# - *Values.* We compared encoders initialised as `scaled-values`, for which only the values have the released scale, with
+#   randomly initialised encoders.
 #
-# *Seeds added later.* We added three seeds for encoders on plain text because the first three seeds had shown a gain. The added seeds
-# alone do not show a gain larger than the variation between seeds. We added the initialisations `scaled`, `scaled-values` and
-# `scaled-symmetric` after we had run the other seven initialisations, and only in the setting in which `default-linear` had shown a
-# gain.
+# *Seeds added later.* We added three seeds for encoders on plain text because the first three seeds had shown a gain. The
+# three added seeds alone do not show a gain larger than the variation between seeds. We added the initialisations `scaled`,
+# `scaled-values` and `scaled-symmetric` after we had run the other seven initialisations, and only in the setting in which
+# `default-linear` had shown a gain.
 #
 # ### Learning rates
 #
-# At a fixed learning rate, an initialisation that requires a different learning rate would look worse than it is. The authors use
-# $5\times10^{-5}$ for all models. {numref}`tab-init-rates` lists the settings that we ran at several learning rates, some of them
-# with fewer seeds than others. We use this table only to see whether a fixed learning rate is misleading, and not as a separate test.
+# If all models are trained at the same learning rate, an initialisation that requires a different learning rate looks worse
+# than it is. The authors train all models at a learning rate of $5\times10^{-5}$. {numref}`tab-init-rates` lists the
+# settings that we ran at several learning rates, some of them with fewer seeds than others. We use this table only to check
+# whether comparisons at a fixed learning rate are misleading, and not as a separate test.
 
 # %% tags=["remove-input"]
 table(
@@ -526,16 +549,16 @@ table(
         columns={"loss by rate": "final loss by learning rate"}
     ),
     name="tab-init-rates",
-    caption="Final held-out loss by learning rate in every setting that we ran at several learning rates. The number of seeds is given"
-    " in parentheses.",
+    caption="Final held-out loss at each learning rate, for every setting that we ran at several learning rates. The"
+    " number of seeds is given in parentheses.",
 )
 
 # %% [markdown]
 # ## Symmetry after symmetric initialisation
 #
-# According to Figure S5 of the paper, symmetrically initialised models lose symmetry during training but still end with more symmetry
-# than randomly initialised models, and the symmetry scores of their layers are closer together. {numref}`fig-init-symmetry` shows the
-# same quantities for our models.
+# According to Figure S5 of the paper, symmetrically initialised models lose symmetry during training but are still more
+# symmetric at the end of training than randomly initialised models, and their layers differ less in symmetry.
+# {numref}`fig-init-symmetry` shows the same quantities for our models.
 
 # %% tags=["remove-input"]
 figures.figure_s5(encoders()[0])
@@ -552,11 +575,11 @@ def gap_between_layers(run: Run) -> float:
 @claim(
     "Figure S5",
     "(b, c), recorded runs",
-    "symmetrically initialised models lose symmetry, but end with more symmetry and with smaller differences between layers",
+    "symmetrically initialised models lose symmetry during training, but end with more symmetry and smaller differences between layers",
     Verdict.UNDECIDED,
     printed="""\"[S]elf-attention matrices initialized symmetrically lose symmetry during training but converge to higher
-    symmetry levels than random initialization"; this "decreases the gap in symmetric scores between layers".""",
-    place="Section 4.2, and Figure S5 (b, c)",
+    symmetry levels than random initialization", and this "decreases the gap in symmetric scores between layers".""",
+    place="Section 4.2 and Figure S5 (b, c)",
 )
 def figure_s5_on_recorded_runs():
     cases, lost = [], []
@@ -585,31 +608,34 @@ show(figure_s5_on_recorded_runs())
 # ````{prf:proposition} gradient flow conserves a difference
 # :label: prop-s2-1-balance
 #
-# Let a differentiable loss depend on the query weights $W_q$ and the key weights $W_k$ of a head, both of shape $d \times d_h$, only
-# through $W_q W_k^\top$. Then $W_q^\top W_q - W_k^\top W_k$ does not change under gradient flow,
-# $\dot W_q = -\partial\mathcal{L}/\partial W_q$ and $\dot W_k = -\partial\mathcal{L}/\partial W_k$. If $W_q = W_k$ at
-# initialisation, this difference therefore stays 0. One step of gradient descent with learning rate $\eta$ changes the difference by
-# $\eta^2 (W_k^\top G^\top G W_k - W_q^\top G G^\top W_q)$, where $G = \partial\mathcal{L}/\partial(W_q W_k^\top)$.
+# Let $W_q$ and $W_k$ be the query weights and the key weights of a head, both of shape $d \times d_h$, and let a
+# differentiable loss depend on them only through $W_q W_k^\top$. Then $W_q^\top W_q - W_k^\top W_k$ does not change under
+# gradient flow, which means under $\dot W_q = -\partial\mathcal{L}/\partial W_q$ and $\dot W_k =
+# -\partial\mathcal{L}/\partial W_k$. In particular, if $W_q = W_k$ at initialisation, this difference stays 0. One step of
+# gradient descent with learning rate $\eta$ changes the difference by $\eta^2 (W_k^\top G^\top G W_k - W_q^\top G G^\top
+# W_q)$, where $G = \partial\mathcal{L}/\partial(W_q W_k^\top)$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# By the chain rule, $\dot W_q = -G W_k$ and $\dot W_k = -G^\top W_q$. The derivative of $W_q^\top W_q$ is therefore
-# $-W_k^\top G^\top W_q - W_q^\top G W_k$. The derivative of $W_k^\top W_k$ is $-W_q^\top G W_k - W_k^\top G^\top W_q$, which is
-# equal to the first derivative. In a step of gradient descent, the terms of first order in $\eta$ are $\eta$ times these derivatives,
-# so they cancel, and only the terms of second order remain.
+# By the chain rule, we have $\dot W_q = -G W_k$ and $\dot W_k = -G^\top W_q$. The time derivative of $W_q^\top W_q$ is
+# therefore $-W_k^\top G^\top W_q - W_q^\top G W_k$. The time derivative of $W_k^\top W_k$ is $-W_q^\top G W_k - W_k^\top
+# G^\top W_q$, which is the same matrix. The difference of $W_q^\top W_q$ and $W_k^\top W_k$ is therefore constant. In a step
+# of gradient descent, the terms of first order in $\eta$ are $\eta$ times these two derivatives, so they cancel in the
+# difference. Only the terms of second order remain.
 # ```
 # ````
 #
-# The conserved quantity changes in two cases. If the head has biases $b_q$ and $b_k$, the logits depend on factors with one
-# additional row, so $W_q^\top W_q + b_q b_q^\top - W_k^\top W_k - b_k b_k^\top$ is conserved instead. If several query heads
+# In two cases, a different quantity is conserved. If the head has biases $b_q$ and $b_k$, the logits depend on factors with
+# one additional row, so $W_q^\top W_q + b_q b_q^\top - W_k^\top W_k - b_k b_k^\top$ is conserved. If several query heads
 # share their keys, the same proof with stacked query heads shows that $\sum_h W_{q,h}^\top W_{q,h} - W_k^\top W_k$ is
 # conserved. {cite:t}`marcotte2025` determine all quantities that gradient flow conserves in a single attention layer.
 #
-# If queries and keys are equal at initialisation, their Gram matrices, and thus their singular values, therefore remain equal under
-# gradient flow without biases, although $W_{qk}$ may lose its symmetry. Adam conserves the difference less well than gradient descent
-# does, because the first step of Adam changes the difference in proportion to the learning rate and not in proportion to the square
-# of the learning rate.
+# Suppose that a head has no biases and that its query and key weights are equal at initialisation. Under gradient flow, the
+# Gram matrices of the query and key weights then remain equal, and so do their singular values, although $W_{qk}$ may lose
+# its symmetry. Adam conserves the difference less well than gradient descent does: the first step of Adam changes the
+# difference in proportion to the learning rate, whereas a step of gradient descent changes it in proportion to the square of
+# the learning rate.
 
 
 # %% tags=["remove-cell"]
@@ -669,9 +695,9 @@ show(flow_conserves_imbalance(seed=seed))
 # %% [markdown]
 # ## The skew-symmetric recipe
 #
-# For skew-symmetric initialisation, Section S2.1 of the paper gives the formula $W_k = W_q S^\top$ with $S = A - A^\top$ and a random
-# matrix $A$. The result depends on the shape of $S$, which the section does not specify. Our initialisation `skew` draws a separate
-# $S$ for each head.
+# For skew-symmetric initialisation, Section S2.1 of the paper sets $W_k = W_q S^\top$, where $S = A - A^\top$ and $A$ is a
+# random matrix. The result depends on the shape of $S$, which the paper does not specify. Our initialisation `skew` draws a
+# separate $S$ for each head.
 
 
 # %% tags=["remove-cell"]
@@ -704,12 +730,13 @@ def skew_recipe(d=64, seed=0, heads=4, draws=40):
     words = "squared norm of $W_k$ divided by the squared norm of $W_q$ with a separate $S$ for each head"
     yield monte_carlo(words, scale, 2 * (d_head - 1), paper="")
     return {
-        "remark": "The product $W_q W_k^\\top = W_q S W_q^\\top$ is skew-symmetric for any $W_q$ and any skew-symmetric $S$ of"
-        " matching shape. The appendix does not state which shape is meant. With a separate $S$ of shape $d_h \\times d_h$ for each"
-        " head, the matrix of every head is skew-symmetric. With a single $S$ of shape $d \\times d$, only the sum over heads is"
-        " skew-symmetric. The individual heads, which determine the attention, then have a symmetry score near"
-        f" {sum(shared) / len(shared):.2f} at initialisation. If the entries of $A$ are normal with unit variance, the keys also"
-        " become larger by a factor of $\\sqrt{2(d_h - 1)}$."
+        "remark": "The product $W_q W_k^\\top = W_q S W_q^\\top$ is skew-symmetric for any $W_q$ and any"
+        " skew-symmetric $S$ of matching shape. The paper does not state which shape is meant. If each head has a"
+        " separate $S$ of shape $d_h \\times d_h$, the matrix of every head is skew-symmetric. If all heads share a"
+        " single $S$ of shape $d \\times d$, only the sum over heads is skew-symmetric. The individual heads, which"
+        f" determine the attention, then have a symmetry score near {sum(shared) / len(shared):.2f} at"
+        " initialisation. If the entries of $A$ are normal with unit variance, the keys also become larger by a"
+        " factor of $\\sqrt{2(d_h - 1)}$."
     }
 
 
@@ -718,9 +745,9 @@ show(skew_recipe(d=d, seed=seed))
 # %% [markdown]
 # ## The printed numbers
 #
-# The authors released the loss curves of the 24 runs behind Table 1, which include encoders and decoders with and without symmetric
-# initialisation. Before we wrote our own code, Table 1 was recomputed from these curves in an [audit](../notation.md#the-audit) of the
-# released files. We use the numbers from the audit, so we know the curves only second-hand.
+# The authors released the loss curves of the 24 runs behind Table 1, which include encoders and decoders with and without
+# symmetric initialisation. Before we wrote our own code, an [audit](../notation.md#the-audit) of the released files
+# recomputed Table 1 from these curves. We use the numbers from the audit, so we know the curves only second-hand.
 
 
 # %% tags=["remove-cell"]
@@ -767,7 +794,7 @@ def gains_for_good(layers: int) -> pd.DataFrame:
     "",
     "losses and speed-ups follow from the released curves",
     Verdict.HOLDS,
-    remark=f"{SECOND_HAND} A printed speed-up of 0 % means that the run with symmetric initialisation never reaches the final loss of the other run.",
+    remark=f"{SECOND_HAND} A printed speed-up of 0 % means that the symmetrically initialised model never reaches the final loss of the randomly initialised model.",
 )
 def table_1_follows_from_the_released_curves():
     yield from printed_and_released("1")
@@ -784,7 +811,7 @@ show(table_1_follows_from_the_released_curves())
     Verdict.HOLDS,
     printed="""The speed-up is taken at "the epoch at which the symmetrically initialized model reaches the non-symmetric
     model's final loss".""",
-    place="Table 1, caption, and Section 4.2",
+    place="the caption of Table 1 and Section 4.2",
     remark=SECOND_HAND,
     ours=True,
 )
@@ -801,9 +828,10 @@ def table_1_counts_the_first_touch():
     for_good = [(r.row, r.persistent_percent) for r in pairs().itertuples()]
     told = ", ".join(f"{'never' if pd.isna(share) else f'{share:.0f} %'} ({row})" for row, share in for_good)
     return {
-        "holds": "The speed-up is taken at the first recorded step at which the training loss is as low as this final loss. By this"
-        f" measure, a randomly initialised model is {early.max():.0f} % faster than itself ({early.idxmax()}). If the loss has to stay"
-        f" below the final loss from then on, the speed-ups are: {told}."
+        "holds": "The speed-up is taken at the first recorded step at which the training loss is at or below the"
+        " final loss of the randomly initialised model. By this measure, a randomly initialised model is"
+        f" {early.max():.0f} % faster than itself ({early.idxmax()}). If we require the loss to stay below this final"
+        f" loss from then on, the speed-ups are as follows: {told}."
     }
 
 
@@ -816,7 +844,7 @@ show(table_1_counts_the_first_touch())
     "(most models)",
     "in most rows of Table 1, the final loss is lower with symmetric initialisation",
     Verdict.HOLDS,
-    remark="In each row, a single run is compared with a single other run, so the variation between seeds is unknown.",
+    remark="In each row, the authors compare one run with one other run, so we do not know the variation between seeds.",
 )
 def most_of_the_models():
     lower = pairs()["loss_tied"] < pairs()["loss"]
@@ -847,10 +875,11 @@ def sentences_of_section_4_2():
 show(sentences_of_section_4_2())
 
 # %% [markdown]
-# None of our models was trained on as much text as the models in Table 1. With the settings of the paper, a training run uses up to
-# {glue:text}`paper-tokens` tokens, whereas our runs use up to {glue:text}`our-tokens` tokens. {numref}`tab-init-table-1` shows each
-# row of Table 1 next to the speed-up that we measured for `released` in our exploratory runs on the same type of text. According to
-# the audit, two of the texts in the paper were split into characters before training.
+# We trained all our models on less text than the models in Table 1. With the settings of the paper, a model is trained on up
+# to {glue:text}`paper-tokens` tokens, whereas our models were trained on at most {glue:text}`our-tokens` tokens.
+# {numref}`tab-init-table-1` shows each row of Table 1 next to the speed-up that we measured for `released` in our
+# exploratory runs on the same type of text. According to the audit, two of the texts in the paper were split into characters
+# before training.
 
 # %% tags=["remove-input"]
 glue("paper-tokens", as_millions(Training.of(DEFAULTS).tokens))
@@ -865,15 +894,17 @@ table(
         ["row", "loss, random", "loss, symmetric", "speed-up (%)", "for good (%)", "our runs", "speed-up in our runs"]
     ],
     name="tab-init-table-1",
-    caption="Losses and speed-ups as printed in Table 1, and speed-ups in our exploratory runs. The column *for good (%)* gives the"
-    " speed-ups in the released curves if the loss has to stay below the final loss with random initialisation, and a dash in this"
-    " column means *never*. We know the released curves only second-hand.",
+    caption="Losses and speed-ups as printed in Table 1, and speed-ups in our exploratory runs. The column *for good"
+    " (%)* gives the speed-ups in the released curves under the requirement that the loss stays below the final loss"
+    " with random initialisation. A dash in this column means that it never does. We know the released curves only"
+    " second-hand.",
     formats={"loss, random": ".3f", "loss, symmetric": ".3f", "speed-up (%)": ".0f", "for good (%)": ".0f"},
 )
 
 # %% [markdown]
-# The web page of the paper states larger speed-ups than its own table contains. The file of released curves also contains
-# decoders, for which the paper reports no results. On every text, the released curves of decoders with 4 layers also show a speed-up.
+# The web page of the paper states larger speed-ups than its own table contains. The released file of training curves also
+# includes decoders, for which the paper reports no results. For decoders with 4 layers, the released curves show a speed-up
+# on every text.
 
 
 # %%
@@ -886,7 +917,8 @@ def web_table_repeats_table_1():
     )
     row = f"{random['loss']:.3f}, {tied['loss']:.3f}, {tied['speed_up_percent']:.0f} %"
     return {
-        "remark": f"{SECOND_HAND} For the row with 24 layers ({row}), there is no released curve, and this row is not in the paper."
+        "remark": f"{SECOND_HAND} The authors released no curve for the row with 24 layers ({row}), and this row is"
+        " not in the paper."
     }
 
 
@@ -900,7 +932,7 @@ show(web_table_repeats_table_1())
     "a sentence on the web page states larger speed-ups than the table below it",
     Verdict.MISPRINT,
     printed='"[U]p to 75% faster for 4-layer models, 35% for 12-layer, and 44% for 24-layer models".',
-    place="web page, the sentence above its table",
+    place="the sentence above the table on its web page",
 )
 def sentences_of_the_web_page():
     said, largest = stated("web page")
@@ -911,7 +943,7 @@ def sentences_of_the_web_page():
     yield exact("largest speed-up in the summary, a round number (%)", summary, largest.max(), HALF_TEN)
     in_table = joined_by_and([f"{percent:.0f} % for {layers} layers" for layers, percent in largest.items()])
     return {
-        "holds": f"The table below the sentence contains speed-ups of {in_table}. The other numbers in the sentence are in no table and in no released curve."
+        "holds": f"The table below the sentence shows speed-ups of {in_table}. The other numbers in the sentence occur in no table and in no released curve."
     }
 
 
@@ -949,14 +981,15 @@ def decoders_in_the_released_curves():
     floor = as_percent(max(max(starts.between_random_starts(setting)[1]) for setting in main))
     planned_decoders = joined_by_and([f"{with_interval(case.estimate, as_nats)} nats ({case.label})" for case in ours])
     return {
-        "remark": "The authors report results only for encoders. By the measure of Table 1, the share of training steps that"
-        f" symmetric initialisation saves in the released curves is {four} for decoders with 4 layers. For decoders with 12 layers,"
-        f" this share is {twelve}. If the loss has to stay below the final loss with random initialisation, the share for models"
-        f" with 12 layers is {beside}. These are the texts on which the encoders with 12 layers train faster. There is only one"
-        " seed for each text, and in our own runs, a randomly initialised model can be up to"
-        f" {floor} faster than the same model with another seed. In our planned runs, which are smaller, symmetric initialisation"
-        f" changes the final loss of decoders by less than the variation between seeds: {planned_decoders}. We therefore cannot"
-        f" tell whether symmetric initialisation makes decoders train faster. {SECOND_HAND}"
+        "remark": "The authors report results only for encoders. In the released curves, symmetric initialisation"
+        f" saves the following shares of training steps, by the measure used in Table 1: {four} for decoders with 4"
+        f" layers, and {twelve} for decoders with 12 layers. If we require the loss to stay below the final loss with"
+        f" random initialisation, the share for models with 12 layers is {beside}. We list only the texts on which"
+        " the encoders with 12 layers train faster. The authors trained only one seed on each text, and in our own"
+        f" runs, a randomly initialised model can be up to {floor} faster than the same model with another seed. In"
+        " our planned runs with smaller models, symmetric initialisation changes the final loss of decoders by less"
+        f" than the variation between seeds: {planned_decoders}. We therefore cannot tell whether symmetric"
+        f" initialisation makes decoders train faster. {SECOND_HAND}"
     }
 
 
@@ -965,11 +998,12 @@ show(decoders_in_the_released_curves())
 # %% [markdown]
 # ## What would settle the question
 #
-# In Section 6 of the paper, the authors call their findings "an initial step toward leveraging symmetry for more efficient Transformer
-# training", and they write that "further research is required to assess the scalability of symmetric initialization in large-scale
-# models and across diverse domains". To settle the question, one would have to repeat the experiments of Table 1 with models of the
-# same size and with equally long training, with several seeds and with further initialisations as controls (see [commands and
-# cost](../recorded_runs.md#runs-still-worth-a-gpu)). One of these controls is `symmetric-indefinite`, for which $\Wqk$ is symmetric but
-# has as many negative as positive eigenvalues, so that tokens do not attend more to themselves on average. If `symmetric-indefinite`
-# and `symmetric` gain about as much as `released` in this experiment, the explanation of the paper is confirmed. If `default-linear`
-# gains as much as `released`, the gain is due to the scale, the biases and the values.
+# In Section 6 of the paper, the authors call their findings "an initial step toward leveraging symmetry for more efficient
+# Transformer training", and they write that "further research is required to assess the scalability of symmetric
+# initialization in large-scale models and across diverse domains". To settle the question, one would have to repeat the
+# experiments of Table 1 with models of the same size, equally long training, several seeds, and further initialisations as
+# controls (see [commands and cost](../recorded_runs.md#runs-still-worth-a-gpu)). One of these controls is
+# `symmetric-indefinite`, for which $\Wqk$ is symmetric but has as many negative as positive eigenvalues, so that tokens do
+# not attend more to themselves on average. If both `symmetric-indefinite` and `symmetric` lower the loss about as much as
+# `released` does, the paper's explanation is confirmed. If `default-linear` lowers the loss as much as `released` does, the
+# gain is due to the scale, the biases and the values.

@@ -9,15 +9,16 @@
 # %% [markdown]
 # # Details: Symmetric updates
 #
-# When is an update of $\Wqk$ symmetric, and what do symmetric updates do to the matrix? On this page, we prove the theorem on symmetric
-# updates, and we collect the further statements and all checks behind the page [What do the paper's theorems
-# explain?](symmetric_updates.py).
+# When is an update of $\Wqk$ symmetric, and what do symmetric updates do to the matrix? On this page, we prove the paper's
+# theorem on symmetric updates. We also collect the remaining statements and all checks that support the page [What do the
+# paper's theorems explain?](symmetric_updates.py).
 #
-# Throughout this page, the update from a sequence is a sum over pairs of positions, $\Delta W = \sum_{ij} \beta_{ij}\, x_i x_j^\top$.
-# The vector $x_i$ is the embedding at position $i$ and has width $d$. The coefficient $\beta_{ij}$ describes how much token $j$ helps
-# to predict token $i$. In a real Transformer, $x_i$ is the embedding at the position of the query ({prf:ref}`prop-2-2`), and a training
-# step changes $W_q$ and $W_k$ rather than their product ({prf:ref}`rem-s1-6`). The [symmetry score](two_scores_details.py) $s$ is 1 for
-# a symmetric matrix, −1 for a skew-symmetric matrix and close to 0 for a random matrix.
+# Throughout this page, the update from a sequence is a sum over pairs of positions, $\Delta W = \sum_{ij} \beta_{ij}\, x_i
+# x_j^\top$. The vector $x_i$ is the embedding at position $i$ and has $d$ coordinates. The coefficient $\beta_{ij}$
+# describes how much token $j$ helps to predict token $i$. In a real Transformer, $x_i$ is the embedding at the position of
+# the query ({prf:ref}`prop-2-2`), and a training step changes $W_q$ and $W_k$ rather than their product
+# ({prf:ref}`rem-s1-6`). The [symmetry score](two_scores_details.py) $s$ is 1 for a symmetric matrix, −1 for a skew-symmetric
+# matrix and close to 0 for a random matrix.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 48  # width of the embeddings; in [16, 128]
@@ -80,28 +81,30 @@ MASKED_BOTH_CAUSAL = (Objective.MASKED, Objective.BIDIRECTIONAL, Objective.AUTOR
 # ````{prf:theorem} Thm. S1.14 (informally 2.4) of the paper: bidirectional training induces symmetry
 # :label: thm-s1-14
 #
-# *Decomposition.* For any coefficients, with $K_{ij} = x_i x_j^\top$ and its symmetric and skew-symmetric parts $S_{ij}$ and
-# $N_{ij}$,
+# *Decomposition.* Let $S_{ij}$ and $N_{ij}$ be the symmetric and the skew-symmetric part of $K_{ij} = x_i x_j^\top$. For any
+# coefficients, we have
 #
 # $$
 # \sum_{i,j=1}^N \beta_{ij} K_{ij} = \sum_i \beta_{ii} K_{ii}
 # + \sum_{i<j} \bigl[ (\beta_{ij} + \beta_{ji}) S_{ij} + (\beta_{ij} - \beta_{ji}) N_{ij} \bigr] .
 # $$ (eq-s1-14-pairs)
 #
-# *Symmetry.* If $\beta_{ij} \approx \beta_{ji}$, then every pair contributes approximately $2\beta_{ij} S_{ij}$, a symmetric
-# matrix.
+# *Symmetry.* If $\beta_{ij} \approx \beta_{ji}$, then every pair contributes approximately $2\beta_{ij} S_{ij}$, which is a
+# symmetric matrix.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# We split the double sum into the parts $i = j$, $i < j$ and $i > j$, and rename the indices in the last part. The pair $i < j$ then
-# contributes $\beta_{ij} K_{ij} + \beta_{ji} K_{ji}$ with $K_{ji} = K_{ij}^\top = S_{ij} - N_{ij}$, which is the bracket. If the
-# coefficients are equal, the second term of the bracket vanishes.
+# We split the double sum into the parts with $i = j$, $i < j$ and $i > j$, and we exchange the names of the indices in the
+# last part. Each pair with $i < j$ then contributes $\beta_{ij} K_{ij} + \beta_{ji} K_{ji}$. Since $K_{ij} = S_{ij} +
+# N_{ij}$ and $K_{ji} = K_{ij}^\top = S_{ij} - N_{ij}$, this contribution equals the expression in brackets. If the two
+# coefficients are equal, the second term in the brackets vanishes.
 # ```
 # ````
 #
-# The decomposition is plain algebra. The paper itself states the condition that $\beta_{ij}$ and $\beta_{ji}$ are approximately equal
-# (Section S1.4.5). In Eq. S114, the paper's proof omits the factor 2 and equates a sum over all pairs with the term of a single pair.
+# The decomposition is an algebraic identity. The condition that $\beta_{ij}$ and $\beta_{ji}$ are approximately equal is
+# stated in the paper (Section S1.4.5). In Eq. S114, the paper's proof omits the factor 2 and equates a sum over all pairs
+# with the term of a single pair.
 
 
 # %%
@@ -118,7 +121,8 @@ def pair_by_parts(
     "Eqs. S107-S113",
     "the update is a sum over pairs of positions",
     Verdict.HOLDS,
-    remark="The indices of the pairs run from 0 to $N$ in the text of the paper, but from 1 to $N$ in its sums.",
+    remark="In the text of the paper, the indices of the pairs run from 0 to $N$, whereas in the equations, they run"
+    " from 1 to $N$.",
 )
 def pair_decomposition(d=16, n_tokens=9, seed=0):
     x, beta, _ = random_sequence(d, n_tokens, seed)
@@ -150,23 +154,25 @@ show(pair_decomposition(d=d, n_tokens=min(n_tokens, 24), seed=seed))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# With $X = \|x\|^2$, $Y = \|y\|^2$ and $x^\top y = c\sqrt{XY}$,
+# Let $X = \|x\|^2$ and $Y = \|y\|^2$, so that $x^\top y = c\sqrt{XY}$. Then we have
 #
 # $$
 # \|M\|^2 = a^2 XY + b^2 XY + 2ab\,(x^\top y)^2 = XY\,(a^2 + b^2 + 2ab\,c^2), \\
 # \mathrm{Tr}(MM) = a^2 (x^\top y)^2 + b^2 (x^\top y)^2 + 2ab\, XY = XY\,(2ab + (a^2+b^2)\,c^2).
 # $$
 #
-# The score is $\mathrm{Tr}(MM)/\|M\|^2$, and dividing numerator and denominator by $XY (a^2+b^2)$ gives the formula. The denominator
-# vanishes only if $a = -b$ and the vectors are parallel, and $M \neq 0$ excludes this case.
+# The score is $s(M) = \mathrm{Tr}(MM)/\|M\|^2$. Dividing the numerator and the denominator by $XY (a^2+b^2)$ gives
+# {eq}`eq-s1-14-pair`. The denominator vanishes only if $a = -b$ and the two vectors are parallel, and the assumption $M \neq
+# 0$ excludes this case.
 # ```
 # ````
 #
 # It follows that $1 - s = (1 - \rho)(1 - c^2) / (1 + \rho c^2)$. The score can therefore be close to 1 for two reasons:
 #
-# - The coefficients are nearly equal. In this case, $1 - s \le 1 - \rho$ for $\rho \ge 0$, whatever the embeddings are.
-# - The embeddings are nearly parallel. This is sufficient only if the coefficients are not nearly opposite, because $a = -b$ gives
-#   $s = -1$ for every angle.
+# - The coefficients are nearly equal. In this case, we have $1 - s \le 1 - \rho$ for $\rho \ge 0$, whatever the embeddings
+#   are.
+# - The embeddings are nearly parallel. However, the score is then close to 1 only if the coefficients are not nearly
+#   opposite, because for $a = -b$, the score is $-1$ at every angle.
 #
 # In a single autoregressive sequence, one of the two coefficients of each pair is zero. The score of such a pair is $c^2$, which is
 # close to 0 if the embeddings are nearly orthogonal.
@@ -184,8 +190,9 @@ show(pair_decomposition(d=d, n_tokens=min(n_tokens, 24), seed=seed))
     holds=r"""The symmetry score of a pair is $s = (\rho + c^2)/(1 + \rho c^2)$ with $\rho = 2\beta_{ij}\beta_{ji} /
     (\beta_{ij}^2 + \beta_{ji}^2)$ and $c = \cos(x_i, x_j)$. This score is close to 1 if $\beta_{ij} \approx \beta_{ji}$, which the
     proof assumes, or if $1 - c^2 \ll 1 + \rho$. If the coefficients are opposite, the score is $-1$ for every angle.""",
-    remark=r"""The paper states this condition before the theorem, but the training objective does not imply the condition. In
-    a single autoregressive sequence, every pair has $\beta_{ji} = 0$ and the score $c^2$.""",
+    remark=r"""The paper states this condition before the theorem, but the condition does not follow from the training
+    objective. In a single autoregressive sequence, for example, $\beta_{ji} = 0$ for every pair, so every pair has the
+    score $c^2$.""",
 )
 def symmetry_of_a_pair(d=16, seed=0):
     x, y = random_sequence(d, 2, seed)[0]
@@ -206,25 +213,25 @@ show(symmetry_of_a_pair(d=d, seed=seed))
 # ````{prf:proposition} the score of an update is a correlation
 # :label: prop-s1-14-update
 #
-# Let $\Delta W = X^\top B X$ with the embeddings in the rows of $X$ and the coefficients in $B$, and let
+# Let $\Delta W = X^\top B X$, where the rows of $X$ are the embeddings and the entries of $B$ are the coefficients, and let
 # $\rho = \mathrm{Tr}(BB)/\|B\|_F^2 = \sum_{ij} \beta_{ij}\beta_{ji} / \sum_{ij} \beta_{ij}^2$.
 #
-# 1. For orthonormal embeddings, $s(\Delta W) = \rho$.
-# 2. For a given $B$ with zero diagonal and independent embeddings with mean 0 and covariance $I/d$,
+# 1. If the embeddings are orthonormal, then $s(\Delta W) = \rho$.
+# 2. If $B$ is fixed and has zero diagonal, and the embeddings are independent with mean 0 and covariance $I/d$, then
 #    $\mathbb{E}\,\mathrm{Tr}(\Delta W \Delta W) / \mathbb{E}\|\Delta W\|_F^2 = (\rho + 1/d)/(1 + \rho/d)$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Let $G = X X^\top$. Then $\mathrm{Tr}(\Delta W \Delta W) = \mathrm{Tr}(B G B G)$ and
-# $\|\Delta W\|_F^2 = \mathrm{Tr}(B G B^\top G)$. For orthonormal rows $G = I$, which proves the first claim.
+# Let $G = X X^\top$. Then we have $\mathrm{Tr}(\Delta W \Delta W) = \mathrm{Tr}(B G B G)$ and $\|\Delta W\|_F^2 =
+# \mathrm{Tr}(B G B^\top G)$. If the rows of $X$ are orthonormal, then $G = I$, which proves the first claim.
 #
-# For the second claim, $\mathrm{Tr}(BGBG) = \sum B_{ij} G_{jk} B_{kl} G_{li}$ with $i \neq j$ and $k \neq l$. The entries of
-# $G$ have $\mathbb{E}[G_{ii} G_{jj}] = 1$, $\mathbb{E} G_{ij}^2 = 1/d$ for $i \neq j$, and a product of two entries has
-# mean 0 if some index occurs in it only once, because the embeddings are independent with mean 0. So
-# $\mathbb{E}[G_{jk} G_{li}]$ is 1 for $(k, l) = (j, i)$, $1/d$ for $(k, l) = (i, j)$ and 0 otherwise, and
-# $\mathbb{E}\,\mathrm{Tr}(BGBG) = \mathrm{Tr}(BB) + \|B\|_F^2/d$. Replacing the second $B$ by $B^\top$ gives
-# $\mathbb{E}\,\mathrm{Tr}(BGB^\top G) = \|B\|_F^2 + \mathrm{Tr}(BB)/d$.
+# For the second claim, we write $\mathrm{Tr}(BGBG) = \sum B_{ij} G_{jk} B_{kl} G_{li}$, where only terms with $i \neq j$ and
+# $k \neq l$ contribute. For $i \neq j$, we have $\mathbb{E}[G_{ii} G_{jj}] = 1$ and $\mathbb{E} G_{ij}^2 = 1/d$. Since the
+# embeddings are independent and have mean 0, a product of two entries of $G$ has mean 0 if some index occurs in the product
+# only once. Hence $\mathbb{E}[G_{jk} G_{li}]$ is 1 for $(k, l) = (j, i)$, $1/d$ for $(k, l) = (i, j)$ and 0 otherwise. It
+# follows that $\mathbb{E}\,\mathrm{Tr}(BGBG) = \mathrm{Tr}(BB) + \|B\|_F^2/d$. If we replace the second $B$ by $B^\top$, the
+# same argument gives $\mathbb{E}\,\mathrm{Tr}(BGB^\top G) = \|B\|_F^2 + \mathrm{Tr}(BB)/d$.
 # ```
 # ````
 #
@@ -279,8 +286,9 @@ def score_by_correlation(updates: list[RandomUpdates], measured: float, d: int) 
     panel.annotate(words, cross, (0.2, -0.5), color=ENCODER, arrowprops={"arrowstyle": "->"})
     panel.set(xlabel="ρ: correlation between the two coefficients of a pair", ylabel="symmetry score s of the update")
     panel.legend(fontsize="small")
-    caption = r"""Symmetry score of simulated updates against the correlation $\rho$ between $\beta_{ij}$ and $\beta_{ji}$. Each
-    point shows one update with random embeddings. The cross marks the mean correlation in untrained models with the masked objective."""
+    caption = r"""Symmetry score of simulated updates against the correlation $\rho$ between $\beta_{ij}$ and
+    $\beta_{ji}$. Each point represents one update with random embeddings. The cross marks the mean correlation that we
+    measured in untrained models with the masked objective."""
     alt = f"""Scatter plot of the symmetry score of updates against the correlation between the two coefficients of a pair.
     The points follow the diagonal from −1 to 1. A cross marks the correlation {typeset(f"{measured:.2f}")}, which we measured in
     untrained models."""
@@ -333,17 +341,18 @@ show(symmetry_of_an_update(d=d, seed=seed))
 # ## Gradients can be symmetric for other reasons
 #
 # In models with random weights, the coefficients $\beta_{ij}$ and $\beta_{ji}$ of a pair are [not
-# correlated](symmetric_updates.py#in-untrained-models-two-tokens-do-not-help-each-other-equally). Nevertheless, the gradient of $\Wqk$
-# can be partly symmetric, for three reasons:
+# correlated](symmetric_updates.py#in-untrained-models-two-tokens-do-not-help-each-other-equally). Nevertheless, the gradient
+# of $\Wqk$ can be partly symmetric for the following three reasons:
 #
-# - Each position also forms a pair with itself, and such a pair is always symmetric.
+# - Each position also forms a pair with itself, and the contribution of such a pair is always symmetric.
 # - Different positions can have the same embedding.
 # - The embeddings are not orthogonal.
 #
-# In masked training of models with random weights, the second reason is the most important one, because all masked positions have the
-# embedding of the mask. If we mask every third position, the gradients of our untrained models have a mean symmetry score of
-# {glue:text}`score-masked`, although two tokens do not help each other equally. If we mask one position at a time, fewer positions
-# share an embedding, and the mean score of the summed gradients drops to {glue:text}`score-in-turn`.
+# In models with random weights and the masked objective, the second reason is the most important one, because all masked
+# positions have the embedding of the mask token. If we mask every third position, the gradients of our untrained models have
+# a mean symmetry score of {glue:text}`score-masked`, although the two tokens of a pair do not help each other equally. If we
+# mask one position at a time, fewer positions share an embedding, and the mean symmetry score of the summed gradients drops
+# to {glue:text}`score-in-turn`.
 
 
 # %% tags=["remove-cell"]
@@ -404,8 +413,8 @@ show(other_causes_of_symmetry(seed=seed))
 # ````{prf:proposition} symmetric updates freeze the skew-symmetric part
 # :label: prop-2-4-frozen
 #
-# Let $M(t) = M_0 + \Delta_1 + \dots + \Delta_t \neq 0$ with symmetric matrices $\Delta_1, \dots, \Delta_t$, let $N_0$ be the
-# skew-symmetric part of $M_0 \neq 0$ and $s_0$ its symmetry score. Then
+# Let $M(t) = M_0 + \Delta_1 + \dots + \Delta_t \neq 0$ with symmetric matrices $\Delta_1, \dots, \Delta_t$. Let $N_0$ be the
+# skew-symmetric part of $M_0 \neq 0$, and let $s_0$ be the symmetry score of $M_0$. Then
 #
 # $$
 # s(t) = 1 - \frac{2\|N_0\|_F^2}{\|M(t)\|_F^2} = 1 - (1 - s_0)\, \frac{\|M_0\|_F^2}{\|M(t)\|_F^2} .
@@ -414,9 +423,11 @@ show(other_causes_of_symmetry(seed=seed))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# The skew-symmetric part depends linearly on the matrix, and it is 0 for every $\Delta$, so the skew-symmetric part of $M(t)$ is $N_0$
-# for all $t$. The score is $s = (\|S\|^2 - \|N\|^2)/\|M\|^2$ with $\|S\|^2 + \|N\|^2 = \|M\|^2$. Hence
-# $1 - s = 2\|N\|^2/\|M\|^2$, with $N = N_0$ at time $t$. At time 0, this equation gives $2\|N_0\|^2 = (1 - s_0)\|M_0\|^2$.
+# The skew-symmetric part of a matrix depends linearly on the matrix, and the skew-symmetric part of every $\Delta_i$ is 0.
+# Hence the skew-symmetric part of $M(t)$ is $N_0$ for all $t$. The score of a matrix $M$ with symmetric part $S$ and
+# skew-symmetric part $N$ is $s = (\|S\|^2 - \|N\|^2)/\|M\|^2$, and we have $\|S\|^2 + \|N\|^2 = \|M\|^2$. It follows that
+# $1 - s = 2\|N\|^2/\|M\|^2$. At time $t$, this gives the first equality, because $N = N_0$. At time 0, it gives
+# $2\|N_0\|^2 = (1 - s_0)\|M_0\|^2$, and the second equality follows.
 # ```
 # ````
 #
@@ -468,30 +479,32 @@ show(frozen_skew_part(seed=seed))
 # 1. Suppose that $-G$ is fixed and has a simple largest singular value $\sigma_1$ with singular vectors $u_1$ and $v_1$, and that
 #    $a = W_q(0)^\top u_1 + W_k(0)^\top v_1 \neq 0$. Under gradient flow of $W_q$ and $W_k$, the matrix $W_{qk}$ divided by its norm
 #    then tends to $u_1 v_1^\top$, and $s$ tends to $(u_1^\top v_1)^2$.
-# 2. At every fixed point other than 0 of gradient flow with weight decay $\lambda > 0$ of both factors, $W_q^\top W_q = W_k^\top W_k$
-#    and $W_{qk} = U C V^\top$. Here $C$ is positive semidefinite, and the columns of $U$ and $V$ are singular vectors of $-G$ whose
-#    singular value is $\lambda$. It follows that $s = \mathrm{Tr}(C R\, C R) / \|C\|_F^2$ with $R = V^\top U$. For a single direction,
-#    this score is $(u^\top v)^2$.
+# 2. At every fixed point other than 0 of gradient flow with weight decay $\lambda > 0$ of both factors, $W_q^\top W_q =
+#    W_k^\top W_k$ and $W_{qk} = U C V^\top$. Here, $C$ is positive semidefinite, and the columns of $U$ and $V$ are left and
+#    right singular vectors of $-G$ with singular value $\lambda$. It follows that $s = \mathrm{Tr}(C R\, C R) / \|C\|_F^2$
+#    with $R = V^\top U$. If there is only a single direction, this score is $(u^\top v)^2$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# The flow is $\dot W_q = -G W_k - \lambda W_q$ and $\dot W_k = -G^\top W_q - \lambda W_k$, with $\lambda = 0$ in the first case. In the
-# first case, the stacked factors evolve under a symmetric matrix with the eigenvalues $\pm\sigma_k$ and the eigenvectors
-# $(u_k, \pm v_k)/\sqrt 2$, and all its other eigenvalues are 0. So $W_q e^{-\sigma_1 t} \to u_1 a^\top / 2$ and
-# $W_k e^{-\sigma_1 t} \to v_1 a^\top / 2$. The matrix $W_{qk}$ divided by $e^{2 \sigma_1 t}$ tends to
-# $\|a\|^2 u_1 v_1^\top / 4$, and $s(u v^\top) = (u^\top v)^2$ for unit vectors.
+# The flow is $\dot W_q = -G W_k - \lambda W_q$ and $\dot W_k = -G^\top W_q - \lambda W_k$, where $\lambda = 0$ in the first
+# part. In the first part, the stacked factors evolve under a symmetric matrix, which has the eigenvalues $\pm\sigma_k$ with
+# the eigenvectors $(u_k, \pm v_k)/\sqrt 2$. All other eigenvalues of this matrix are 0. Hence $W_q e^{-\sigma_1 t} \to u_1
+# a^\top / 2$ and $W_k e^{-\sigma_1 t} \to v_1 a^\top / 2$. It follows that $W_{qk} e^{-2 \sigma_1 t} \to \|a\|^2 u_1
+# v_1^\top / 4$. Since $s(u v^\top) = (u^\top v)^2$ for unit vectors $u$ and $v$, this proves the first part.
 #
-# At a fixed point, $\lambda W_q = -G W_k$ and $\lambda W_k = -G^\top W_q$. Hence $\lambda W_q^\top W_q = -W_q^\top G W_k$, and the
-# transpose of the right-hand side is $\lambda W_k^\top W_k$. Since the left-hand side is symmetric, the two Gram matrices are equal.
-# Moreover, $\lambda^2 W_q = G G^\top W_q$, so the columns of $W_q$ are left singular vectors with the singular value $\lambda$, and
-# $W_q = U B$ with an orthonormal basis $U$ of these vectors. With $V = -G^\top U / \lambda$, it follows that $W_k = V B$ and
-# $C = B B^\top$.
+# At a fixed point, we have $\lambda W_q = -G W_k$ and $\lambda W_k = -G^\top W_q$. Hence $\lambda W_q^\top W_q = -W_q^\top G
+# W_k$, and the transpose of the right-hand side is $\lambda W_k^\top W_k$. Since the left-hand side is symmetric, the two
+# Gram matrices are equal. Moreover, we have $\lambda^2 W_q = G G^\top W_q$, so the columns of $W_q$ lie in the space of the
+# left singular vectors of $-G$ with singular value $\lambda$. Let the columns of $U$ be an orthonormal basis of this space.
+# Then $W_q = U B$ for some matrix $B$. With $V = -G^\top U / \lambda$, it follows that $W_k = V B$, and hence $W_{qk} = U C
+# V^\top$ with $C = B B^\top$.
 # ```
 # ````
 #
-# In these two cases, it does not matter whether $\beta_{ij}$ and $\beta_{ji}$ are equal. Instead, it matters whether queries and keys
-# read the same direction of the data. Optimisers such as AdamW follow a different flow, so for them, this proposition is only a guide.
+# In both parts of the proposition, the symmetry of $W_{qk}$ does not depend on whether $\beta_{ij}$ and $\beta_{ji}$ are
+# equal. Instead, it depends on whether queries and keys read the same direction of the embeddings. Optimisers such as AdamW
+# do not follow gradient flow, so the proposition describes training with these optimisers only roughly.
 
 
 # %% tags=["remove-cell"]
@@ -549,36 +562,39 @@ show(first_direction(seed=seed))
 # %% [markdown]
 # ## In linear attention, symmetric values are enough
 #
-# In the following special case the coefficients are known, so we can say when the assumption of Theorem 2.4 is met.
+# In the following special case, the coefficients are known, so we can state when the assumption of Theorem 2.4 is met.
 #
 # ````{prf:proposition} the first update of linear attention with tied embeddings
 # :label: prop-s1-14-linear
 #
-# Consider attention without a softmax, $\alpha_{ij} = x_i^\top W_{qk} x_j$, that adds $\sum_j \alpha_{ij} V x_j$ to the residual
-# stream. Let the output weights be the embeddings $e_a$, which have mean zero over the vocabulary, and let position $i$ hold the
-# token that it predicts, $x_i = e_{t_i}$. At $W_{qk} = 0$, for small embeddings and to leading order, the coefficients of the
-# negative gradient are $\beta_{ij} = x_i^\top V x_j$. If the sum includes all pairs, also the pairs of a position with itself, and
-# $S = \sum_i x_i x_i^\top$, the update from a sequence is
+# Consider attention without a softmax, where $\alpha_{ij} = x_i^\top W_{qk} x_j$ and attention adds $\sum_j \alpha_{ij} V
+# x_j$ to the residual stream at position $i$. Let the output weights be the embeddings $e_a$, which have mean zero over the
+# vocabulary. Let the input at position $i$ be the embedding of the token that is predicted there, $x_i = e_{t_i}$. At
+# $W_{qk} = 0$, for small embeddings and to leading order, the coefficients of the negative gradient are $\beta_{ij} =
+# x_i^\top V x_j$. If the sum includes all pairs, also the pairs of a position with itself, the update from a sequence is
 #
 # $$
 # \Delta W = S V S .
 # $$ (eq-s1-14-linear)
 #
-# This update is symmetric exactly if $u^\top V u' = u'^\top V u$ for all $u, u'$ in the span of the embeddings of the sequence.
+# where $S = \sum_i x_i x_i^\top$. This update is symmetric if and only if $u^\top V u' = u'^\top V u$ for all $u, u'$ in the
+# span of the embeddings of the sequence.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# The logits at position $i$ are $E(x_i + \sum_j \alpha_{ij} V x_j)$, where $E$ is the matrix of embeddings. For small embeddings,
-# the predicted probability of each of the $n$ tokens is $1/n$ up to higher orders, so the negative gradient of the loss in the
-# residual stream is $E^\top(\text{one-hot}(t_i) - \text{probabilities}) = e_{t_i} - \bar e = x_i$. The score $\alpha_{ij}$ enters
-# the residual stream together with $V x_j$, hence $\beta_{ij} = x_i^\top V x_j$. Summing $x_i (x_i^\top V x_j) x_j^\top$ over $i$
-# and $j$ gives {eq}`eq-s1-14-linear`. The difference $S V S - (SVS)^\top = S(V - V^\top)S$ vanishes exactly if
-# $u^\top(V - V^\top)u' = 0$ for all $u, u'$ in the range of $S$, which is the span of the embeddings.
+# The logits at position $i$ are $E(x_i + \sum_j \alpha_{ij} V x_j)$, where $E$ is the matrix whose rows are the embeddings.
+# For small embeddings, the predicted probability of each of the $n$ tokens in the vocabulary is $1/n$ up to higher orders.
+# The negative gradient of the loss with respect to the residual stream is therefore $E^\top(\text{one-hot}(t_i) -
+# \text{probabilities}) = e_{t_i} - \bar e = x_i$. Since the score $\alpha_{ij}$ multiplies the vector $V x_j$ in the
+# residual stream, we have $\beta_{ij} = x_i^\top V x_j$. Summing $x_i (x_i^\top V x_j) x_j^\top$ over $i$ and $j$ gives
+# {eq}`eq-s1-14-linear`. The difference $S V S - (SVS)^\top = S(V - V^\top)S$ vanishes if and only if $u^\top(V - V^\top)u' =
+# 0$ for all $u, u'$ in the range of $S$, which is the span of the embeddings.
 # ```
 # ````
 #
-# In this special case, if the value matrix $V$ is symmetric, the two tokens of every pair help each other equally, whatever the text.
+# In this special case, if the value matrix $V$ is symmetric, the two tokens of every pair help each other equally in any
+# text.
 
 
 # %% tags=["remove-cell"]
@@ -632,26 +648,27 @@ show(first_update_of_linear_attention(seed=seed))
 # ````{prf:proposition} the first update with softmax
 # :label: prop-s1-14-softmax
 #
-# Consider the setting of {prf:ref}`prop-s1-14-linear`, but with a softmax over the attended positions. Let $x_1, \dots, x_N$ be the
-# embeddings of a sequence, $m$ their mean and $\Gamma = \frac1N \sum_j (x_j - m)(x_j - m)^\top$ their covariance. At $W_{qk} = 0$,
-# for small embeddings and to leading order, the negative gradient of bidirectional training with scores of scale 1 is
-# $\Delta W = N\,[\,\Gamma V \Gamma + m\,(\Gamma V^\top m)^\top\,]$. If $V$ is symmetric, this matrix is symmetric exactly if $m$
-# and $\Gamma V m$ are parallel.
+# Consider the setting of {prf:ref}`prop-s1-14-linear`, but with a softmax over the attended positions. Let $x_1, \dots, x_N$
+# be the embeddings of a sequence, let $m$ be their mean, and let $\Gamma = \frac1N \sum_j (x_j - m)(x_j - m)^\top$ be their
+# covariance. At $W_{qk} = 0$, for small embeddings and to leading order, the negative gradient of bidirectional training
+# with scores of scale 1 is $\Delta W = N\,[\,\Gamma V \Gamma + m\,(\Gamma V^\top m)^\top\,]$. If $V$ is symmetric, this
+# matrix is symmetric if and only if $m$ and $\Gamma V m$ are parallel.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Since all scores are 0, $\alpha_{ij} = 1/N$ and the residual stream contains $h_i = x_i + V m$. The derivative of the softmax gives
-# $\beta_{ij} = \alpha_{ij}\, g_i^\top (V x_j - V m)$ ({prf:ref}`prop-2-2`), where $g_i$ is the negative gradient of the loss at
-# $h_i$. As in {prf:ref}`prop-s1-14-linear`, $g_i = x_i$ to leading order. So
+# Since all scores are 0, we have $\alpha_{ij} = 1/N$, and the residual stream at position $i$ is $h_i = x_i + V m$. The
+# derivative of the softmax gives $\beta_{ij} = \alpha_{ij}\, g_i^\top (V x_j - V m)$ ({prf:ref}`prop-2-2`), where $g_i$ is
+# the negative gradient of the loss at $h_i$. As in {prf:ref}`prop-s1-14-linear`, we have $g_i = x_i$ to leading order. Hence
 #
 # $$
 # \Delta W = \sum_i x_i\, x_i^\top V\, \frac{1}{N} \sum_j (x_j - m)\, x_j^\top = \sum_i x_i x_i^\top V \Gamma ,
 # $$
 #
-# because $\sum_j (x_j - m)\, m^\top = 0$, and $\sum_i x_i x_i^\top = N(\Gamma + m m^\top)$.
+# because $\sum_j (x_j - m)\, m^\top = 0$. Inserting $\sum_i x_i x_i^\top = N(\Gamma + m m^\top)$ gives the formula.
 #
-# If $V$ is symmetric, the skew-symmetric part of this matrix is $\frac{N}{2}(m u^\top - u m^\top)$ with $u = \Gamma V m$.
+# If $V$ is symmetric, the skew-symmetric part of $\Delta W$ is $\frac{N}{2}(m u^\top - u m^\top)$ with $u = \Gamma V m$.
+# This matrix vanishes if and only if $m$ and $u$ are parallel.
 # ```
 # ````
 
@@ -684,14 +701,15 @@ show(first_update_through_softmax(seed=seed))
 # %% [markdown]
 # ## Over a corpus, tokens lose the contrast between the objectives, but positions keep it
 #
-# Suppose that each coefficient depends only on the two tokens of the pair, $\beta_{ij} = \beta(t_i, t_j)$. The update is then
-# $\sum_{ab} C_{ab}\, \beta(a, b)\, e_a e_b^\top$, where $C_{ab}$ counts how often token $a$ is predicted with token $b$ in its
-# context. In autoregressive training, $C_{ab}$ counts how often $b$ precedes $a$. In a single sequence, these counts are far from
-# symmetric, but over a whole corpus, most pairs of tokens occur in both orders.
+# Suppose that each coefficient depends only on the two tokens of the pair, so that $\beta_{ij} = \beta(t_i, t_j)$. The
+# update is then $\sum_{ab} C_{ab}\, \beta(a, b)\, e_a e_b^\top$, where $C_{ab}$ counts how often token $a$ is predicted with
+# token $b$ in its context. In autoregressive training, $C_{ab}$ counts how often $b$ precedes $a$. In a single sequence,
+# these counts are far from symmetric, but over a whole corpus, most pairs of tokens occur in both orders.
 #
-# We computed the first update of linear attention with symmetric values ({prf:ref}`prop-s1-14-linear`) for a simulated corpus of
-# {glue:text}`n-sequences` sequences. The symmetry score of this update is {glue:text}`end-both` for bidirectional training. For
-# autoregressive training, the symmetry score is {glue:text}`end-target` if the query position holds the token that it predicts.
+# We computed the first update of linear attention with symmetric values ({prf:ref}`prop-s1-14-linear`) for a simulated
+# corpus of {glue:text}`n-sequences` sequences. The symmetry score of this update is {glue:text}`end-both` for bidirectional
+# training. For autoregressive training, the symmetry score is {glue:text}`end-target` if the input at each query position is
+# the token that is predicted there.
 
 
 # %% tags=["remove-cell"]
@@ -755,24 +773,26 @@ def symmetry_over_a_corpus(n_sequences=1500, seed=0):
 show(symmetry_over_a_corpus(n_sequences=max(n_sequences, 1500), seed=seed))
 
 # %% [markdown]
-# Two properties of real decoders restore the contrast.
+# Two properties of real decoders restore the contrast between the objectives.
 #
-# The first property is that tokens have positions. In Def. S1.1 of the paper, $x_i = e + p_i$ is the sum of a token embedding and a
-# position embedding. Over a corpus, the pairs of positions add $\sum_{ij} c_{ij}\, p_i p_j^\top$ with $c_{ij} = \mathbb{E}\,\beta_{ij}$.
-# With a causal mask, $c_{ij} = 0$ for all $j > i$ in every sequence, so no corpus can make this part symmetric
-# ({prf:ref}`thm-position-causal`). For models that attend to both sides, [the theorem on positions](positions_theory.py) gives
-# conditions under which this part is symmetric. Under these conditions, the assumption of Theorem 2.4 of the paper is proven for pairs of positions
-# if the coefficients are averaged over texts.
+# The first property is that tokens have positions. In Def. S1.1 of the paper, $x_i = e + p_i$ is the sum of a token
+# embedding and a position embedding. Over a corpus, the pairs of positions contribute $\sum_{ij} c_{ij}\, p_i p_j^\top$ with
+# $c_{ij} = \mathbb{E}\,\beta_{ij}$. With a causal mask, the coefficients with $j > i$ are 0 in every sequence. Hence
+# $c_{ij} = 0$ for all $j > i$, so no corpus can make this part symmetric ({prf:ref}`thm-position-causal`). For models that
+# attend to both sides, [the theorem on positions](positions_theory.py) gives conditions under which this part is symmetric.
+# Under these conditions, the assumption of Theorem 2.4 of the paper is proven for pairs of positions, provided that the
+# coefficients are averaged over texts.
 #
-# The second property is that the query position of a decoder holds the token $t_i$ and predicts the next token $t_{i+1}$. In our
-# simulation, the symmetry score of autoregressive training then stays at {glue:text}`end-behind`, for a reason that we explain in the
-# next section. The query position of an encoder does not hold its target either, because it holds the mask
-# ({prf:ref}`prop-s1-15-mask`). We do not know how large these effects are if $W_{qk}$ is not 0.
+# The second property is that the input at the query position $i$ of a decoder is the token $t_i$, whereas the prediction at
+# this position is the next token $t_{i+1}$. If we include this shift in our simulation, the symmetry score of the
+# autoregressive update is only {glue:text}`end-behind`, for a reason that we explain in the next section. In an encoder, the
+# input at a query position also differs from the predicted token, because it is the mask token ({prf:ref}`prop-s1-15-mask`).
+# We do not know how large these effects are if $W_{qk}$ is not 0.
 #
 # ## A query one position before its target breaks the symmetry
 #
-# The query position $i$ of a decoder holds token $t_i$ and predicts token $t_{i+1}$. As a result, the query side and the key side of
-# the expected update contain different matrices.
+# At position $i$ of a decoder, the input is token $t_i$, and the prediction is token $t_{i+1}$. As a result, the expected
+# update is a product in which the query side and the key side contain different matrices.
 #
 # ````{prf:proposition} the expected update if queries stand one position before their targets
 # :label: prop-s1-14-shift
@@ -789,18 +809,19 @@ show(symmetry_over_a_corpus(n_sequences=max(n_sequences, 1500), seed=seed))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Each term is $x_i x_{i+1}^\top V x_j x_j^\top$. By stationarity, its expectation depends only on $m = i - j$, and we denote it by
-# $F_m$. There are $N - 1 - m$ pairs at distance $m$, so $\mathbb{E}[\Delta W_N] = \sum_{m=0}^{N-2} (N - 1 - m) F_m$. As the
-# vocabulary is finite, $F_m$ is a finite sum over the values of three tokens, and mixing gives
-# $F_m \to \mathbb{E}[x_i x_{i+1}^\top]\, V\, \mathbb{E}[x_j x_j^\top] = A V \Sigma$. The weights $2(N-1-m)/N^2$ add up to
-# $(N-1)/N \to 1$, and each weight tends to 0, so the weighted average of the $F_m$ has the same limit.
+# Each term of the sum is $x_i x_{i+1}^\top V x_j x_j^\top$. By stationarity, the expectation of a term depends only on the
+# distance $m = i - j$. We denote this expectation by $F_m$. There are $N - 1 - m$ pairs at distance $m$, so
+# $\mathbb{E}[\Delta W_N] = \sum_{m=0}^{N-2} (N - 1 - m) F_m$. Since the vocabulary is finite, $F_m$ is a finite sum over the
+# values of three tokens, and mixing implies that $F_m \to \mathbb{E}[x_i x_{i+1}^\top]\, V\, \mathbb{E}[x_j x_j^\top] = A V
+# \Sigma$. The weights $2(N-1-m)/N^2$ add up to $(N-1)/N \to 1$, and each weight tends to 0, so the weighted average of the
+# $F_m$ has the same limit.
 # ```
 # ````
 #
-# Even if $V$ is symmetric, the limit is in general not symmetric, because its query side contains $A$ and its key side contains
-# $\Sigma$. In natural text, $A$ is not symmetric either, because the order of neighbouring tokens matters, but the limit is in general
-# asymmetric even if $A$ is symmetric. In this model, the asymmetry of a decoder is caused by the shift between query and target, and
-# not by the number of pairs that occur in only one order.
+# Even if $V$ is symmetric, the limit is in general not symmetric, because the query side contains $A$ and the key side
+# contains $\Sigma$. In natural text, $A$ is not symmetric either, because the order of neighbouring tokens matters. However,
+# even if $A$ is symmetric, the limit is in general not symmetric. In this model, the asymmetry of a decoder is therefore
+# caused by the shift between query and target, and not by the number of pairs that occur in only one order.
 
 
 # %%
@@ -849,27 +870,29 @@ show(expected_update_one_behind(seed=seed))
 # :label: cor-s1-13
 #
 # Let $\Delta W = \sum_{i,j} \beta_{ij}\, x_i x_j^\top$ be a sum over all pairs $i \neq j$. The embeddings may have any joint
-# distribution, so tokens may repeat, depend on each other or be fixed. Suppose that, given the embeddings, the matrices
-# $(\beta_{ij})$ and $(\beta_{ji})$ are identically distributed. This is the case, for example, if they are identically distributed
-# and independent of the embeddings. Then $\Delta W$ and $\Delta W^\top$ are identically distributed. The same is true for a sum over
-# sequences if all coefficients together satisfy this condition. In particular, the variance over $m$ of the row norms and the variance
-# over $k$ of the column norms have the same distribution.
+# distribution, so tokens may repeat, may depend on each other, or may be fixed. Suppose that, given the embeddings, the
+# matrices $(\beta_{ij})$ and $(\beta_{ji})$ are identically distributed. This is the case, for example, if they are
+# identically distributed and independent of the embeddings. Then $\Delta W$ and $\Delta W^\top$ are identically distributed.
+# The same is true for a sum over sequences if the coefficients of all sequences jointly satisfy this condition. In
+# particular, the variance over $m$ of the row norms and the variance over $k$ of the column norms have the same
+# distribution.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# The transposed update is $\Delta W^\top = \sum_{i \neq j} \beta_{ij} x_j x_i^\top = \sum_{i \neq j} \beta_{ji} x_i x_j^\top$, which is
-# $\Delta W$ with $(\beta_{ji})$ in place of $(\beta_{ij})$. The last step is possible because the set of pairs contains $(j, i)$
-# whenever it contains $(i, j)$. Given the embeddings, the two updates are therefore identically distributed, and this remains true if
-# we average over the embeddings. The rows of $\Delta W^\top$ are the columns of $\Delta W$.
+# The transposed update is $\Delta W^\top = \sum_{i \neq j} \beta_{ij} x_j x_i^\top = \sum_{i \neq j} \beta_{ji} x_i
+# x_j^\top$. The second equality uses the fact that the set of pairs contains $(j, i)$ whenever it contains $(i, j)$. The
+# transposed update is thus $\Delta W$ with $(\beta_{ji})$ in place of $(\beta_{ij})$. Given the embeddings, $\Delta W$ and
+# $\Delta W^\top$ are therefore identically distributed, and this remains true if we average over the embeddings. Since the
+# rows of $\Delta W^\top$ are the columns of $\Delta W$, the last claim follows.
 # ```
 # ````
 #
-# The paper states that the two variances are equal and derives this statement from the counts in {prf:ref}`prop-s1-10`. However, the
-# equality holds only in distribution and not for a single matrix. In autoregressive training, the distributions of columns and rows
-# can differ if tokens repeat. The following check contains an example. In the sequence $(a, a, b)$, whose embeddings have the
-# coordinates $\pm 2$ and $\pm 1$ with all combinations of signs, the row norms are more uneven than the column norms, in contrast to
-# {prf:ref}`thm-s1-12`.
+# The paper states that the two variances are equal and derives this statement from the counts in {prf:ref}`prop-s1-10`.
+# However, the two variances are equal only in distribution and not for a single matrix. In autoregressive training, even the
+# distributions of columns and rows can differ if tokens repeat. The following check contains an example, the sequence $(a,
+# a, b)$, whose embeddings have the coordinates $\pm 2$ and $\pm 1$ with all combinations of signs. In this example, the row
+# norms are more uneven than the column norms, in contrast to {prf:ref}`thm-s1-12`.
 #
 # Trained models may violate the condition on the coefficients. With a softmax, the exact coefficients satisfy
 # $\sum_j \beta_{ij} = 0$ for every $i$ ({prf:ref}`prop-2-2`). If $(\beta_{ij})$ and $(\beta_{ji})$, including the diagonal, were
@@ -905,12 +928,12 @@ def distance_to_transposed(updates: Int[Tensor, "outcomes 2 2"]) -> float:
     missing=("same law",),
     printed='"Importantly, the column dominance is present only during autoregressive training."',
     place="Section S1.4.5, before Corollary S1.13",
-    holds=r"""In bidirectional training, $\Delta W$ and $\Delta W^\top$ are identically distributed for any tokens if the
-    coefficients have the same law in both orders. In autoregressive training, $\Delta W$ and $\Delta W^\top$ are identically
-    distributed if reversing the order of the positions changes neither the distribution of the embeddings nor the
-    distribution of the coefficients, for example if both are i.i.d., but not in general. For the sequence $(a, a, b)$ with
-    coordinates $\pm 2$ and $\pm 1$ and coefficients with random signs, the two distributions differ by 1/4, and the row
-    norms are more uneven than the column norms.""",
+    holds=r"""In bidirectional training, $\Delta W$ and $\Delta W^\top$ are identically distributed for any tokens if
+    the coefficients have the same law in both orders. In autoregressive training, $\Delta W$ and $\Delta W^\top$ are
+    identically distributed if reversing the order of the positions changes neither the distribution of the embeddings
+    nor the distribution of the coefficients, for example if both are i.i.d., but not in general. For the sequence $(a,
+    a, b)$ with coordinates $\pm 2$ and $\pm 1$ and coefficients with random signs, the total variation distance
+    between the two distributions is 1/4, and the row norms are more uneven than the column norms.""",
 )
 def law_of_the_transpose():
     both, causal, laws = Objective.BIDIRECTIONAL, Objective.AUTOREGRESSIVE, sign_embeddings()
@@ -933,8 +956,8 @@ def law_of_the_transpose():
 show(law_of_the_transpose())
 
 # %% [markdown]
-# In the next check, we compute the difference between the two variances for every outcome of a small model. The mean difference is 0
-# if $\Delta W$ and $\Delta W^\top$ are identically distributed.
+# In the next check, we compute the difference between the two variances for every possible outcome of a small random model.
+# The mean difference is 0 if $\Delta W$ and $\Delta W^\top$ are identically distributed.
 
 
 # %% tags=["remove-cell"]
@@ -966,10 +989,11 @@ def variance_gaps(updates: Float[Tensor, "outcomes d d"]) -> Float[Tensor, " out
     place="Corollary S1.13, Eq. S103",
     holds=r"""The two variances are identically distributed if, given the embeddings, $(\beta_{ij})$ and $(\beta_{ji})$ have the
     same law, whatever the embeddings are.""",
-    remark="""For a single matrix, equality requires a stronger condition, for example that the matrix is symmetric. In the
-    model of this check, which includes every outcome for three tokens in two dimensions, column norms vary more than row
-    norms if the errors are independent of the embeddings. The exact coefficients of a softmax are not identically distributed
-    in both orders, because their sums over $j$ are 0 and their sums over $i$ are not.""",
+    remark="""For a single matrix, the two variances are equal only under a stronger condition, for example if the
+    matrix is symmetric. In this check, we use every outcome for three tokens in two dimensions. If the errors are
+    independent of the embeddings, the column norms vary more than the row norms. The exact coefficients of a softmax
+    are not identically distributed in both orders, because their sums over $j$ are 0, whereas their sums over $i$ are
+    not.""",
 )
 def variances_of_norms():
     gaps = {name: variance_gaps(updates) for name, updates in every_update().items()}
@@ -1009,20 +1033,20 @@ show(variances_of_norms())
 # ````{prf:remark} Remark S1.15 of the paper: the share of pairs when a share $p$ of the tokens is predicted
 # :label: rem-s1-15
 #
-# Let a random set $M$ of $pN$ out of $N$ positions be predicted, each from all positions. Among the terms with $i \neq j$, a
-# share of $(pN-1)/(N-1) \approx p$ belongs to pairs that occur in both orders, and the ratio of these terms to the remaining terms
-# is $(pN-1)/(N-pN) \approx p/(1-p)$.
+# Let $M$ be a random set of $pN$ out of $N$ positions, and let each position in $M$ be predicted from all positions. Among
+# the terms with $i \neq j$, a share of $(pN-1)/(N-1) \approx p$ belongs to pairs that occur in both orders, and the ratio of
+# these terms to the remaining terms is $(pN-1)/(N-pN) \approx p/(1-p)$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# There are $pN(N-1)$ terms with $i \in M$ and $j \neq i$. A pair occurs in both orders if both positions are in $M$, and there are
-# $pN(pN-1)$ terms of this type. The other $pN(N-pN)$ terms have $j \notin M$.
+# There are $pN(N-1)$ terms with $i \in M$ and $j \neq i$. A pair occurs in both orders if both of its positions are in $M$.
+# There are $pN(pN-1)$ terms of this type. In the remaining $pN(N-pN)$ terms, we have $j \notin M$.
 # ```
 # ````
 #
-# Remark S1.15 of the paper gives the ratio as "$\approx 25\%$ of symmetric weight updates on average" for $p$
-# between 15 % and 30 %. Over this range of $p$, the ratio increases from {glue:text}`low` % to {glue:text}`high` %. The share of these
+# Remark S1.15 of the paper states this ratio as "$\approx 25\%$ of symmetric weight updates on average" for $p$ between 15 %
+# and 30 %. Over this range of $p$, the ratio increases from {glue:text}`low` % to {glue:text}`high` %. The share of these
 # pairs among all terms is simply $p$.
 
 
@@ -1035,7 +1059,7 @@ def both_to_one_masked(mask_rate: float) -> float:
 @claim(
     "S1.15",
     "Eqs. S115-S119",
-    "if a share $p$ of the tokens is predicted, a share $p$ of the terms belongs to pairs in both orders",
+    "if a share $p$ of the tokens is predicted, a share $p$ of the terms belongs to pairs that occur in both orders",
     Verdict.HOLDS,
 )
 def masked_shares(n_tokens=20_000):
@@ -1051,10 +1075,11 @@ def masked_shares(n_tokens=20_000):
         )
     low, high = (100 * both_to_one_masked(p) for p in MASK_RATES)
     return {
-        "remark": rf"""The "$\approx 25\%$ of symmetric weight updates on average" in the paper is the ratio of the terms in
-        both orders to the remaining terms, $p/(1-p)$. This ratio is {low:.0f} % for $p = 15$ %, 25 % for $p = 20$ % and
-        {high:.0f} % for $p = 30$ %. The paper does not specify over what the average is taken. The share of the terms in both
-        orders among all terms is $p$. The context runs from $0$ to $N$ in the remark and from $1$ to $N$ in Eq. S115."""
+        "remark": rf"""The "$\approx 25\%$ of symmetric weight updates on average" in the paper is the ratio $p/(1-p)$
+        of the terms of pairs in both orders to the remaining terms. This ratio is {low:.0f} % for $p = 15$ %, 25 % for
+        $p = 20$ % and {high:.0f} % for $p = 30$ %. The paper does not specify over what the average is taken. Among
+        all terms, a share of $p$ belongs to pairs in both orders. In the text of the remark, the context runs from $0$
+        to $N$, whereas in Eq. S115, it runs from $1$ to $N$."""
     }
 
 
@@ -1064,31 +1089,32 @@ show(masked_shares())
 # ````{prf:proposition} score of a masked update
 # :label: prop-s1-15-score
 #
-# Let the embeddings be orthonormal, and let the coefficients of all pairs $i \neq j$ satisfy $\mathrm{Tr}(BB)/\|B\|_F^2 = \rho$.
-# Let the sequence be masked $R$ times independently, where every position is masked with probability $p$ and the coefficients are
-# the same every time. Then
+# Let the embeddings be orthonormal, and let the coefficients of all pairs $i \neq j$ satisfy $\mathrm{Tr}(BB)/\|B\|_F^2 =
+# \rho$. Let the sequence be masked $R$ times independently, where every position is masked with probability $p$ and the
+# coefficients are the same each time. Then
 #
 # $$
 # \frac{\mathbb{E}\,\mathrm{Tr}(\Delta W \Delta W)}{\mathbb{E}\|\Delta W\|_F^2} = \frac{\rho R p}{1 - p + R p} ,
 # $$ (eq-s1-15-score)
 #
-# which is $\rho p$ for one masking and tends to $\rho$ as $R$ grows.
+# This ratio is $\rho p$ for a single masking, and it tends to $\rho$ as $R$ grows.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# The coefficient of $K_{ij}$ is $n_{ij} \beta_{ij}$, where $n_{ij}$ counts the maskings in which the pair is used. By
-# {prf:ref}`prop-s1-14-update`, the ratio is
-# $\sum \mathbb{E}[n_{ij} n_{ji}] \beta_{ij} \beta_{ji} / \sum \mathbb{E}[n_{ij}^2] \beta_{ij}^2$, and the two expectations do
-# not depend on the pair. The count $n_{ij} = n_i$ is the number of times that $i$ is masked, which has a binomial distribution and is
-# independent of $n_j$. So $\mathbb{E}[n_i n_j] = R^2p^2$ and $\mathbb{E}[n_i^2] = Rp(1-p) + R^2p^2$, and the ratio is
+# The coefficient of $K_{ij}$ is $n_{ij} \beta_{ij}$, where $n_{ij}$ is the number of maskings in which the pair is used. By
+# {prf:ref}`prop-s1-14-update`, the ratio is $\sum \mathbb{E}[n_{ij} n_{ji}] \beta_{ij} \beta_{ji} / \sum
+# \mathbb{E}[n_{ij}^2] \beta_{ij}^2$, and the two expectations do not depend on the pair. The count $n_{ij} = n_i$ is the
+# number of maskings in which position $i$ is masked. It has a binomial distribution and is independent of $n_j$. Hence
+# $\mathbb{E}[n_i n_j] = R^2p^2$ and $\mathbb{E}[n_i^2] = Rp(1-p) + R^2p^2$. Inserting these expectations gives
 # {eq}`eq-s1-15-score`.
 # ```
 # ````
 #
-# Although a single masking keeps only a small share of the symmetry, training can accumulate a larger share. For a mask rate of $p$ =
-# {glue:text}`mask-rate` and a correlation of $\rho$ = {glue:text}`rho`, a single masking gives a score of {glue:text}`score-1`,
-# whereas thirty-two maskings of the same sequence give a score of {glue:text}`score-32`.
+# Although an update from a single masking keeps only a small share of the symmetry, the sum of many such updates can keep a
+# larger share. For a mask rate of $p$ = {glue:text}`mask-rate` and a correlation of $\rho$ = {glue:text}`rho`, a single
+# masking leads to a score of {glue:text}`score-1`, whereas thirty-two maskings of the same sequence lead to a score of
+# {glue:text}`score-32`.
 
 
 # %%
@@ -1119,30 +1145,31 @@ def masked_update_score(seed=0):
 show(masked_update_score(seed=seed))
 
 # %% [markdown]
-# In the paper's remark, masked positions can serve as context. With the contexts of {prf:ref}`def-s1-3`, which exclude masked
-# positions, no pair would occur in both orders in a single masking. In practice, other positions attend to masked positions, which hold
-# the embedding $e$ of the mask.
+# In the paper's remark, masked positions can serve as context. With the contexts of {prf:ref}`def-s1-3`, which exclude
+# masked positions, no pair would occur in both orders in a single masking. In practice, other positions do attend to masked
+# positions, where the input is the embedding $e$ of the mask token.
 #
 # ````{prf:proposition} masked positions in a first layer
 # :label: prop-s1-15-mask
 #
-# Let the embeddings at all masked positions be the same vector $e$, as in a first layer without position embeddings. Then the
-# part of the update whose queries are masked, $\sum_{i \in M} \sum_j \beta_{ij}\, x_i x_j^\top$, is $e\, v^\top$ with
-# $v = \sum_{i \in M} \sum_j \beta_{ij} x_j$, for any coefficients, and a sum over sequences has the same form. If this part is not
-# 0, it has rank 1, the row norms $|e_m| \|v\|$, the column norms $|v_k| \|e\|$ and the symmetry score $\cos^2(e, v)$.
+# Let the embeddings at all masked positions be the same vector $e$, as in a first layer without position embeddings. Then
+# the part of the update whose queries are masked, $\sum_{i \in M} \sum_j \beta_{ij}\, x_i x_j^\top$, is $e\, v^\top$ with
+# $v = \sum_{i \in M} \sum_j \beta_{ij} x_j$, for any coefficients, and a sum over sequences has the same form. If this part
+# is not 0, its rank is 1, its row norms are $|e_m| \|v\|$, its column norms are $|v_k| \|e\|$, and its symmetry score is
+# $\cos^2(e, v)$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Since $x_i = e$ for every $i \in M$, the vector $e$ can be factored out of the sum. Entry $(m, k)$ of $e v^\top$ is $e_m v_k$, which
-# gives the norms, and
-# $\mathrm{Tr}(e v^\top e v^\top)/\|e v^\top\|^2 = (e^\top v)^2/(\|e\|^2\|v\|^2)$.
+# Since $x_i = e$ for every $i \in M$, we can factor $e$ out of the sum. The entry of $e v^\top$ in row $m$ and column $k$ is
+# $e_m v_k$, which gives the norms of the rows and columns. The symmetry score is $\mathrm{Tr}(e v^\top e v^\top)/\|e
+# v^\top\|^2 = (e^\top v)^2/(\|e\|^2\|v\|^2)$.
 # ```
 # ````
 #
-# The column norms are therefore more uneven than the row norms exactly if the sizes of the coordinates of $v$ are more uneven than the
-# sizes of the coordinates of $e$. In a model with one layer, this part is the whole update. In the lower layers of a deeper model,
-# [visible positions also act as queries](implicit_gradient_details.py#the-loss-of-one-token).
+# The column norms are therefore more uneven than the row norms if and only if the absolute values of the coordinates of $v$
+# are more uneven than those of $e$. In a model with one layer, this part is the whole update. In the lower layers of a
+# deeper model, [visible positions also act as queries](implicit_gradient_details.py#the-loss-of-one-token).
 
 
 # %%

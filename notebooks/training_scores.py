@@ -64,7 +64,7 @@ from livingpaper.display.page import glue, show, table
 from livingpaper.display.strength import strength
 from attngeo.experiments.runs.numbers_in_words import joined_by_and, number, share_of, spelled
 
-SECOND = "Section 4.1, second paragraph"
+SECOND = "the second paragraph of Section 4.1"
 
 # %% tags=["remove-input"]
 released_over_steps()
@@ -125,7 +125,7 @@ table(
     "(symmetry)",
     "at the end of training, encoders are more symmetric than decoders on every dataset",
     Verdict.HOLDS,
-    printed="""\"[E]ncoder-only models show a higher degree of symmetry than decoder-only models"; "this difference", like the
+    printed="""\"[E]ncoder-only models show a higher degree of symmetry than decoder-only models", and "this difference", like the
     difference in directionality, was observed "on all datasets we tested".""",
     place=SECOND,
 )

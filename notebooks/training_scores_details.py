@@ -9,9 +9,10 @@
 # %% [markdown]
 # # Details: Scores during training
 #
-# This page contains the further checks, the long tables and the recorded runs behind the page [During
-# training](training_scores.py). An *encoder* predicts hidden tokens from the text on both sides, and a *decoder* predicts tokens
-# from the text on their left. The symmetry score $s$ and the directionality score $d$ of a model are medians over its layers.
+# This page contains the remaining checks, the long tables and the recorded runs that support the page [During
+# training](training_scores.py). An *encoder* predicts hidden tokens from the text on both sides, and a *decoder* predicts
+# tokens from the text to their left. For each model, we report the median of the symmetry score $s$ and of the
+# directionality score $d$ over the layers.
 
 # %% tags=["parameters", "remove-input"]
 layers: int = 2  # layers of the models trained on this page; in [1, 48]
@@ -100,8 +101,8 @@ from attngeo.choices import PRESETS, Shape
 from attngeo.experiments.training.config import configure
 from attngeo.experiments.training.train import train
 
-FIRST = "Section 4.1, first paragraph"
-SECOND = "Section 4.1, second paragraph"
+FIRST = "the first paragraph of Section 4.1"
+SECOND = "the second paragraph of Section 4.1"
 SETTINGS = {  # row of Table S1: the setting of a transformers BertConfig
     "hidden_size": "hidden_size",
     "intermediate_size": "intermediate_size",
@@ -120,9 +121,9 @@ PRESET_OF = {"bert": "base", "bert_mini": "mini"}  # column of Table S1: our pre
 # %% [markdown]
 # ## The models
 #
-# Table S1 of the paper lists two configurations. {numref}`tab-training-s1` compares them with the models that our presets build.
-# The preset `base` corresponds to the column BERT, and the preset `mini` corresponds to the column BERT-mini. A third
-# configuration, with 24 layers, appears only on the paper's web page.
+# Table S1 of the paper lists two configurations. In {numref}`tab-training-s1`, we compare them with the models that our
+# presets build. The preset `base` corresponds to the column BERT, and the preset `mini` corresponds to the column BERT-mini.
+# The authors use a third configuration, with 24 layers, only on the paper's web page.
 
 
 # %% tags=["remove-cell"]
@@ -150,34 +151,36 @@ def same_setting(printed: str, ours: str) -> bool:
 table(
     table_s1_beside_presets().rename(columns=lambda name: name.replace("bert", "BERT").replace("_", "-")),
     name="tab-training-s1",
-    caption="Configurations printed in Table S1 of the paper, and configurations that our presets build.",
+    caption="The configurations in Table S1 of the paper, and the configurations that our presets build.",
 )
 
 
 # %%
-@claim("Table S1", "", "our presets build the models that are configured in the table", Verdict.HOLDS)
+@claim("Table S1", "", "our presets build the models whose configurations are listed in the table", Verdict.HOLDS)
 def table_s1_is_what_the_presets_build():
     rows = table_s1_beside_presets()
     for column, preset in PRESET_OF.items():
         equal = sum(map(same_setting, rows[f"{column}, printed"], rows[f"{column}, ours"]))
-        yield exact(f"settings of {preset} that equal the printed settings", equal, len(rows), 0)
+        yield exact(f"number of settings of {preset} that are equal to the printed settings", equal, len(rows), 0)
 
 
 show(table_s1_is_what_the_presets_build())
 
 # %% [markdown]
-# The command `attngeo train --preset mini` trains such a model with the settings in Appendix S2.3 of the paper: the optimiser AdamW,
-# a learning rate that reaches $5\times10^{-5}$ after 200 steps and then decreases linearly to zero, a weight decay of 0.01, 256
-# sequences per step, and 15 % masked tokens. We use mixed precision with bf16, whereas the paper uses fp16.
+# The command `attngeo train --preset mini` trains such a model with the settings in Appendix S2.3 of the paper. The
+# optimiser is AdamW with a weight decay of 0.01. The learning rate reaches $5\times10^{-5}$ after 200 steps and then
+# decreases linearly to zero. Each step uses 256 sequences, in which 15 % of the tokens are masked. We use mixed precision
+# with bf16, whereas the authors use fp16.
 #
-# Our training differs from the authors' code on purpose in three ways. We know this code only from [an
+# Our training deliberately differs from the authors' code in three ways. We know the authors' code only from [an
 # audit](../notation.md#the-audit).
 #
-# - *Our decoders predict every next token* (`--objective clm`). The authors' decoders predict only the 15 % of tokens that were
-#   chosen for masking, from a left context that is masked as well. The option `--objective released-decoder` trains such a decoder.
-# - *We do not change the text* (`plain`). The authors' code inserts a space between all characters of Wikipedia and Red Pajama, so
-#   that every token is a single character. The option `spaced` does the same.
-# - *Our sequences are full.* Documents follow each other, separated by special tokens, and nothing is padded.
+# - *Our decoders predict the next token at every position* (`--objective clm`). The authors' decoders predict only the 15 %
+#   of tokens that were chosen for masking, and they predict these tokens from a left context to which the masking is also
+#   applied. You can train such a decoder with the option `--objective released-decoder`.
+# - *We do not change the text* (`plain`). The authors' code inserts spaces between all characters of Wikipedia and Red
+#   Pajama, so that every token is a single character. Our option `spaced` has the same effect.
+# - *Our sequences contain no padding.* We concatenate the documents, separated by special tokens.
 #
 # ## The released scores at the end
 
@@ -185,20 +188,20 @@ show(table_s1_is_what_the_presets_build())
 table(
     released_pairs(),
     name="tab-training-released",
-    caption=f"Median scores of the authors' models over layers after {released_training()['step'].max():,} steps, with one seed per"
-    " model. Section 4.1 of the paper considers models with 12 layers. According to the audit, $d$ was computed with the formula of"
-    " the authors' code, which differs from Def. 3.2 of the paper.",
+    caption=f"Scores of the authors' models after {released_training()['step'].max():,} steps (medians over layers,"
+    " one seed per model). Section 4.1 of the paper is about the models with 12 layers. According to the audit, $d$"
+    " was computed with the formula in the authors' code, which differs from Def. 3.2 of the paper.",
     formats=dict.fromkeys(("s, encoder", "s, decoder", "d, encoder", "d, decoder"), ".2f"),
 )
 
 # %% [markdown]
 # ## The other checks of Section 4.1
 #
-# The authors' scores in these checks are medians over layers with one seed per model, and we know these scores only through
-# [the audit](../notation.md#the-audit). For our own models, we give 95 % confidence intervals over seeds. For every planned
-# experiment, we name the type of positional encoding. All other models of ours have learned position embeddings. Because our
-# models are smaller than the paper's models and saw fewer tokens during training, the numbers of our models are shown but do not
-# affect the verdicts.
+# In these checks, the authors' scores are medians over layers, with one seed per model, and we know these scores only
+# through [the audit](../notation.md#the-audit). For our own models, we give 95 % confidence intervals over seeds. For our
+# planned experiments, we state the type of positional encoding. All our other models have learned position embeddings.
+# Because our models are smaller than the paper's models and saw fewer tokens during training, we show their scores but do
+# not use them for the verdicts.
 
 
 # %%
@@ -217,16 +220,16 @@ def decoders_almost_non_symmetric():
     around = decoders_of_12_layers().eval("s_q1 < 0 < s_q3")
     yield counted("authors' {n} decoders with 12 layers: decoders in which $s$ has both signs among the layers", around)
     nearer = small["share"] < 1
-    words = "authors' {n} pairs with 4 layers: pairs in which $|s|$ of the decoder is smaller than that of the encoder"
+    words = "authors' {n} pairs with 4 layers: pairs in which $|s|$ is smaller in the decoder than in the encoder"
     yield counted(words, nearer, "<", paper="")
     words = "$|s|$ of the encoder minus $|s|$ of the decoder"
     cases = encoder_minus_decoder(lambda run: abs(run.last("symmetry")), words)
     yield from beside(cases)
     return {
-        "remark": f"""In each of the authors' 12-layer pairs, the absolute symmetry score of the decoder is much smaller than
-        that of the encoder. In all {len(deep)} decoders with 12 layers, the lower quartile of the symmetry score over layers
-        is negative and the upper quartile is positive. With 4 layers, the decoder has a smaller absolute symmetry score than
-        the encoder in only {nearer.sum()} of the {len(small)} pairs. {doubt(cases)}"""
+        "remark": f"""In each of the authors' 12-layer pairs, the decoder has a much smaller absolute symmetry score
+        than the encoder. In all {len(deep)} decoders with 12 layers, the lower quartile of the symmetry score over
+        layers is negative and the upper quartile is positive. With 4 layers, the decoder has a smaller absolute
+        symmetry score than the encoder in only {nearer.sum()} of the {len(small)} pairs. {doubt(cases)}"""
     }
 
 
@@ -255,7 +258,7 @@ def growth(on_wikipedia: bool):
     fallen = [fall for fall in fallen if fall.reversed]
     yield from beside([*grown, *fallen])
     if not any(one.known for one in grown):
-        return {"remark": "None of our settings on these datasets has three seeds."}
+        return {"remark": "None of our settings on these datasets has at least three seeds."}
     settings = [f"*{fall.label}*" for fall in fallen]  # marks of quotation are for the paper's words alone
     names = f"only in the settings {joined_by_and(settings)}" if settings else "in none of our settings"
     return {
@@ -302,8 +305,8 @@ show(growth_on_wikipedia(), growth_on_other_texts())
     "(directionality)",
     "at the end of training, decoders are more directional than encoders on every dataset",
     Verdict.UNDECIDED,
-    printed="""\"[D]ecoder-only models have a higher directionality score"; "[w]e observe this difference on all datasets we
-    tested".""",
+    printed="""\"[D]ecoder-only models have a higher directionality score", and "[w]e observe this difference on all datasets
+    we tested".""",
     place=SECOND,
 )
 def directionality_in_training():
@@ -321,14 +324,16 @@ def directionality_in_training():
     beyond = [gap.label for gap in deep if gap.met]
     apart = "None of the differences is larger than expected by chance."
     if beyond:
-        apart = f"The difference is larger than expected by chance only on {joined_by_and(beyond)}."
+        verb = "is the only dataset" if len(beyond) == 1 else "are the only datasets"
+        apart = f"{joined_by_and(beyond)} {verb} on which the difference is larger than expected by chance."
     opposite = f"On {joined_by_and(against)}, the encoder is more directional than the decoder." if against else ""
     return {
-        "remark": f"""For the authors' models, the brackets extend {spelled(SCATTER)} standard deviations of the difference
-        between two randomly initialised models to either side of the difference. In {len(deep) - len(against)} of the authors'
-        {len(deep)} pairs with 12 layers, the decoder is more directional than the encoder, as the paper states. {apart} {opposite}
-        {doubt(cases)} According to the audit, the directionality scores of the authors' models follow the formula in the authors'
-        code. The scores of our models follow Definition 3.2 of the paper."""
+        "remark": f"""For the authors' models, the brackets extend {spelled(SCATTER)} standard deviations to either
+        side of the difference, where we use the standard deviation of the difference between two randomly initialised
+        models. In {len(deep) - len(against)} of the authors' {len(deep)} pairs with 12 layers, the decoder is more
+        directional than the encoder, as the paper states. {apart} {opposite} {doubt(cases)} According to the audit,
+        the directionality scores of the authors' models were computed with the formula in the authors' code. We
+        computed the scores of our models with Definition 3.2 of the paper."""
     }
 
 
@@ -339,17 +344,19 @@ def directionality_in_training():
     Verdict.UNDECIDED,
     printed="""\"[S]imilar differences across layers with all the datasets we tested", "despite these models having less
     significant differences in directionality scores".""",
-    place="Section 4.1, last paragraph",
+    place="the last paragraph of Section 4.1",
 )
 def directionality_differs_less_elsewhere():
     gaps = {gap.label: gap.estimate.value for gap in released_gaps(12)}
     sd = math.sqrt(2) * random_gap_sd(12)  # of one such difference minus another
     added = {title: abs(gap) - abs(gaps["Wikipedia"]) for title, gap in gaps.items() if title != "Wikipedia"}
-    words = "authors' 12-layer pairs: absolute difference in $d$ on {}, minus that on Wikipedia"
+    words = "authors' 12-layer pairs: absolute difference in $d$ on {} minus the absolute difference on Wikipedia"
     cases = [scattered(title, words.format(title), more, sd, -1) for title, more in added.items()]
     yield from (c for found in cases for c in found.comparisons)
     apart = sum(found.met or found.reversed for found in cases)
-    yield exact(f"datasets, of {len(cases)}, that differ from Wikipedia by more than chance", apart, 0, 0)
+    yield exact(
+        f"number of datasets (of {len(cases)}) that differ from Wikipedia by more than expected by chance", apart, 0, 0
+    )
     differences = joined_by_and([f"{as_score(gap)} on {title}" for title, gap in gaps.items()])
     return {
         "remark": f"""The directionality score of the encoder minus the directionality score of the decoder is {differences}. For
@@ -396,12 +403,14 @@ def columns_over_training():
     yield from beside(cases)
     found = [one for one in cases if one.met]
     return {
-        "remark": f"""At the end of training, the directionality score is negative in {share_of(int(dominant.sum()), len(decoders))} decoders of the
-        authors. At step {step:,}, the directionality scores of all {len(deep)} decoders with 12 layers are
-        already {number(deep["first"].max(), 2)} or lower, and no scores of earlier steps were released. After this step, the
-        score decreases in {share_of(int(grown_small.sum()), len(small))} decoders with 4 layers, but in only
-        {share_of(int(grown.sum()), len(deep))} decoders with 12 layers. {doubt(cases)} In {len(found)} of our {sum(one.known for one in cases)} settings with at
-        least three seeds, the directionality score of the decoders decreases during training, as the paper predicts, and the
+        "remark": f"""At the end of training, the directionality score is negative in {
+            share_of(int(dominant.sum()), len(decoders))
+        } decoders of the authors. At step {step:,}, the directionality scores of all {len(deep)}
+        decoders with 12 layers are already {number(deep["first"].max(), 2)} or lower, and the authors released no
+        scores of earlier steps. After this step, the score decreases in {share_of(int(grown_small.sum()), len(small))}
+        decoders with 4 layers, but in only {share_of(int(grown.sum()), len(deep))} decoders with 12 layers.
+        {doubt(cases)} In {len(found)} of our {sum(one.known for one in cases)} settings with at least three seeds, the
+        directionality score of the decoders decreases during training, as the paper predicts, and the confidence
         interval of this decrease excludes zero."""
     }
 
@@ -423,10 +432,11 @@ def skew_layers(on_wikipedia: bool):
     cases = [case(arm, "lowest $s$ of any layer of the decoders", arm.estimate(least_layer), -1) for arm in arms]
     yield from beside(cases)
     return {
-        "remark": f"""We count a layer as skew-symmetric if its symmetry score is negative and its absolute value exceeds
-        {spelled(SPREADS)} standard deviations of the score of random matrices of the same size. The paper does not state which scores count as strong. In the most skew-symmetric layer of
-        these decoders, the skew-symmetric part accounts for {skew_shares(decoders)} of the squared norm. In a random matrix, it
-        accounts for half of the squared norm. {doubt(cases)}"""
+        "remark": f"""We count a layer as skew-symmetric if its symmetry score is negative and its absolute value
+        exceeds {spelled(SPREADS)} standard deviations of the score of random matrices of the same size. The paper does
+        not state how low a score must be to count as strong skew-symmetry. In the most skew-symmetric layer of these
+        decoders, the skew-symmetric part accounts for {skew_shares(decoders)} of the squared norm. In a random matrix,
+        the skew-symmetric part accounts for half of the squared norm. {doubt(cases)}"""
     }
 
 
@@ -478,20 +488,20 @@ table(
 table(
     growth_table(),
     name="tab-training-growth-ours",
-    caption="Increase of the median symmetry score in our encoders with learned position embeddings, from the first to the"
-    " last step, with 95 % confidence intervals over seeds. The table lists all settings with at least three seeds in which"
-    " the encoders learned anything. All models have 4 layers and were trained on Wikipedia. The last five rows are planned"
-    " experiments.",
+    caption="Increase of the median symmetry score in our encoders with learned position embeddings, from the first"
+    " to the last step, with 95 % confidence intervals over seeds. The table lists all settings with at least three"
+    " seeds in which the encoders learned anything. All models have 4 layers and were trained on Wikipedia. The last"
+    " five rows show planned experiments.",
 )
 
 # %% [markdown]
 # Without learned position embeddings, the symmetry of our encoders hardly grows. In the first planned experiment with
 # character-level models ({glue:text}`first-seeds` seeds), the mean symmetry score of the encoders with rotary position
-# embeddings rises to {glue:text}`rotary-peak` and falls to {glue:text}`rotary-end` by the end of training, and the
-# interval of this decrease excludes zero. In the same experiment, the mean symmetry score of the encoders without
-# any positional encoding rises to {glue:text}`none-peak` and ends at {glue:text}`none-end`. In the second experiment, which
-# used new seeds, the symmetry score of the encoders with rotary position embeddings increases by {glue:text}`new-growth` in total,
-# and the interval of this increase, {glue:text}`new-interval`, includes zero.
+# embeddings first rises to {glue:text}`rotary-peak` and then falls to {glue:text}`rotary-end` by the end of training. The
+# confidence interval of this decrease excludes zero. In the same experiment, the mean symmetry score of the encoders without
+# any positional encoding first rises to {glue:text}`none-peak` and then falls to {glue:text}`none-end`. In the second
+# experiment, which used new seeds, the symmetry score of the encoders with rotary position embeddings increases by
+# {glue:text}`new-growth` in total, and the confidence interval of this increase, {glue:text}`new-interval`, includes zero.
 
 # %% tags=["remove-cell"]
 first_rotary, first_none = (
@@ -514,11 +524,11 @@ for name, value in {
 # %% [markdown]
 # ## How the directionality of decoders changes
 #
-# The paper predicts that decoders "develop high-norm columns incrementally during training" (Section 4.1, first paragraph). In
-# our decoders with learned position embeddings, the directionality score decreases in {glue:text}`n-change-fall` of
-# {glue:text}`n-change` settings, and the interval of the decrease excludes zero in {glue:text}`n-change-met` of them
-# ({numref}`tab-training-decoder-change`), namely in {glue:text}`change-met`. In no setting does the directionality score increase by
-# more than the variation between seeds.
+# The paper predicts that decoders "develop high-norm columns incrementally during training" (Section 4.1, first paragraph).
+# In our decoders with learned position embeddings, the directionality score decreases in {glue:text}`n-change-fall` of
+# {glue:text}`n-change` settings ({numref}`tab-training-decoder-change`). In {glue:text}`n-change-met` of these settings,
+# namely {glue:text}`change-met`, the confidence interval of the decrease excludes zero. In no setting does the
+# directionality score increase by more than the variation between seeds.
 
 # %% tags=["remove-input"]
 table(
@@ -531,9 +541,10 @@ table(
 
 # %% [markdown]
 # In the authors' decoders, the dominance of columns increases after the first recorded step in all three decoders with 4
-# layers, but in only {glue:text}`n-fall-deep` of the three decoders with 12 layers. The directionality scores of the decoders
-# with 12 layers change by between {glue:text}`d-move-low` and {glue:text}`d-move-high` after this step. The standard deviation of
-# the difference between two randomly initialised models with 12 layers, {glue:text}`gap-sd-12`, is of a similar size.
+# layers, but in only {glue:text}`n-fall-deep` of the three decoders with 12 layers. The directionality scores of the
+# decoders with 12 layers change by between {glue:text}`d-move-low` and {glue:text}`d-move-high` after this step. These
+# changes are similar in size to the standard deviation of the difference between two randomly initialised models with 12
+# layers, which is {glue:text}`gap-sd-12`.
 #
 # ## Some layers of decoders become skew-symmetric
 #
@@ -553,10 +564,10 @@ table(
 )
 
 # %% [markdown]
-# Our own decoders with learned position embeddings are much smaller. In only {glue:text}`n-skew-settings` of
-# {glue:text}`n-least-settings` settings, namely {glue:text}`skew-settings`, at least one layer has a clearly negative symmetry score
-# ({numref}`tab-training-least-layer`). In the other settings, even the lowest symmetry score of any layer, averaged over seeds, is close to zero or
-# positive.
+# Our own decoders with learned position embeddings are much smaller than the authors' decoders. In only
+# {glue:text}`n-skew-settings` of {glue:text}`n-least-settings` settings, namely {glue:text}`skew-settings`, does at least
+# one layer have a clearly negative symmetry score ({numref}`tab-training-least-layer`). In the other settings, even the
+# lowest symmetry score of any layer, averaged over seeds, is close to zero or positive.
 
 # %% tags=["remove-input"]
 table(
@@ -595,11 +606,11 @@ for name, value in {
 # %% [markdown]
 # ## Rows first, then columns
 #
-# The dominance of columns does not simply grow during training. In {glue:text}`n-rows-first` of the authors'
-# {glue:text}`n-encoders` encoders, the directionality score is positive at some early step, which means that rows dominate. The
-# exception is the encoder on {glue:text}`no-rows-first`. In {glue:text}`n-rows-random` of the encoders with a positive score,
-# the score never exceeds two standard deviations for randomly initialised models. From step {glue:text}`columns-from` on, the
-# directionality scores of all encoders are negative.
+# In the authors' encoders, the dominance of columns does not simply grow during training. In {glue:text}`n-rows-first` of
+# the authors' {glue:text}`n-encoders` encoders, the directionality score is positive at some early step, which means that
+# rows dominate. The exception is the encoder on {glue:text}`no-rows-first`. In {glue:text}`n-rows-random` of the encoders
+# with a positive score, however, the score never exceeds two standard deviations of the score of randomly initialised
+# models. From step {glue:text}`columns-from` on, the directionality scores of all encoders are negative.
 #
 # In all {glue:text}`n-deep` pairs with 12 layers, the directionality score of the encoder decreases from the first recorded step
 # to the end of training. The directionality score of the decoder decreases in only {glue:text}`n-grown` of these pairs. As a result,
@@ -628,17 +639,17 @@ for name, value in {
 # %% [markdown]
 # ## Recorded runs
 #
-# Our training runs are much smaller than the authors' runs, but some of them were repeated with several seeds. The page
-# [Recorded runs](../recorded_runs.md) lists the experiments and the runs that would need a GPU. In character-level models, a space
-# is inserted between all characters, as in the authors' code. Models with subword tokens were trained on the unchanged text. Instead
-# of Red Pajama, which is filtered Common Crawl, we used Common Crawl.
+# Our training runs are much smaller than the authors' runs, but we repeated some of them with several seeds. All
+# experiments, and the runs that would need a GPU, are listed on the page [Recorded runs](../recorded_runs.md). For
+# character-level models, we insert spaces between all characters, as in the authors' code. We trained models with subword
+# tokens on the unchanged text. Instead of Red Pajama, which is filtered Common Crawl, we used Common Crawl.
 #
-# We recorded {glue:text}`n-recorded` runs, which took {glue:text}`n-hours` hours in total. We trained both an encoder and a decoder in
-# {glue:text}`n-pairs` settings, and {glue:text}`n-with-interval` of these settings have at least three seeds. All our models have a
-# much smaller hidden size, depth, vocabulary and number of steps than the models in the paper, and both scores depend on these
-# settings. For example, the standard deviation of the directionality score of a randomly initialised model is several times
-# $1/\sqrt{d_\mathrm{model}}$, where $d_\mathrm{model}$ is the hidden size. Small models can therefore show only large differences
-# in directionality.
+# We recorded {glue:text}`n-recorded` runs, which took {glue:text}`n-hours` hours in total. We trained both an encoder and a
+# decoder in {glue:text}`n-pairs` settings, and {glue:text}`n-with-interval` of these settings have at least three seeds. All
+# our models have a much smaller hidden size, depth and vocabulary than the models in the paper and were trained for far
+# fewer steps, and both scores depend on these settings. For example, the standard deviation of the directionality score of a
+# randomly initialised model is several times $1/\sqrt{d_\mathrm{model}}$, where $d_\mathrm{model}$ is the hidden size. In
+# small models, we can therefore detect only large differences in directionality.
 
 # %% tags=["remove-cell"]
 every, runs = recorded_runs(data("runs")), recorded()
@@ -663,10 +674,10 @@ for name, value in {
     "the symmetry score is close to zero at initialisation",
     Verdict.HOLDS,
     printed="""\"At initialization, the symmetry and directionality score of the matrix $W_{qk}$ at any layer is zero".""",
-    place="Section 4.1, first paragraph",
-    remark=r"""This is true of the symmetry score up to the variation between random matrices. If $n$ is the hidden size, the symmetry
-    score of a random matrix is $1/n$ on average, with a standard deviation of about $\sqrt{2}/n$. The directionality score of random
-    matrices is treated in [The two scores](two_scores_details.py#random-matrices).""",
+    place="the first paragraph of Section 4.1",
+    remark=r"""For the symmetry score, this is true up to the variation between random matrices. If $n$ is the hidden
+    size, the symmetry score of a random matrix is $1/n$ on average, with a standard deviation of about $\sqrt{2}/n$.
+    We discuss the directionality score of random matrices in [The two scores](two_scores_details.py#random-matrices).""",
 )
 def recorded_starts():
     # runs of one seed and size start alike, and count once
@@ -687,18 +698,19 @@ show(recorded_starts())
 # %% [markdown]
 # ## Encoders against decoders
 #
-# With the same seed, an encoder and a decoder are initialised with the same weights. Because decoders learn from every position
-# of a sequence, we trained some of them for fewer steps. In these rows of {numref}`tab-training-contrasts`, both numbers of steps are
-# given. With at least three seeds, we give a 95 % confidence interval (Student's $t$ on the differences of the seeds). The last
-# column contains the difference in $s$ between the authors' models with 12 layers, which were trained once. We compare their
-# directionality scores with ours [below](#three-formulas), because the authors used another formula.
+# If an encoder and a decoder have the same seed, they are initialised with the same weights. Because decoders learn from
+# every position of a sequence, we trained some of them for fewer steps than the encoders. The corresponding rows of
+# {numref}`tab-training-contrasts` give both numbers of steps. For settings with at least three seeds, we give a 95 %
+# confidence interval (Student's $t$ for the differences between models with the same seed). The last column contains the
+# difference in $s$ between the authors' models with 12 layers, each of which was trained once. We compare the authors'
+# directionality scores with ours [below](#three-formulas), because the authors used a different formula.
 
 # %% tags=["remove-input"]
 table(
     contrast_table(runs),
     name="tab-training-contrasts",
-    caption="Final scores of our encoders and decoders (medians over layers, averaged over seeds), and the score of the encoder minus"
-    " the score of the decoder. We computed $d$ with Def. 3.2 of the paper.",
+    caption="Final scores of our encoders and decoders (medians over layers, averaged over seeds), and the difference"
+    " between the two (encoder minus decoder). We computed $d$ with Def. 3.2 of the paper.",
 )
 
 # %% tags=["remove-input"]
@@ -718,41 +730,43 @@ for letter, cases in outcomes.items():
     glue(f"{letter}-as-stated", spelled(sum(one.met for one in cases)))
 
 # %% [markdown]
-# All these models have learned position embeddings, and {glue:text}`n-known` settings have an interval. In
-# {glue:text}`s-as-stated` of these settings, the encoder is more symmetric than the decoder and the interval excludes zero. In
-# {glue:text}`d-as-stated` of these settings, the decoder is more directional than the encoder and the interval excludes zero. No
-# interval excludes zero in the opposite direction. In character-level models with rotary position embeddings, however, both
-# differences [have the opposite sign](training_scores.py). If we compare encoders and decoders at the step at which the shorter run
-# ends, the conclusions are the same, although the learning rate of the longer run has not yet reached zero at this step.
+# All these models have learned position embeddings. For {glue:text}`n-known` settings, we can compute a confidence interval.
+# In {glue:text}`s-as-stated` of these settings, the encoder is more symmetric than the decoder, and the confidence interval
+# of the difference excludes zero. In {glue:text}`d-as-stated` of these settings, the decoder is more directional than the
+# encoder, and the confidence interval of the difference excludes zero. No confidence interval lies entirely on the opposite
+# side of zero. In character-level models with rotary position embeddings, however, both differences [have the opposite
+# sign](training_scores.py). If we compare encoders and decoders at the last step of the shorter run, the conclusions are the
+# same, although the learning rate of the longer run has not yet reached zero at this step.
 #
 # ## Three formulas
 #
-# A difference in directionality depends on the formula. The formula in Def. 3.2 of the paper sums the norms above a threshold, the
-# formula in the authors' code sums the excess of these norms over the threshold, and the formula behind Table S3 sums the excess of
-# their logarithms (see [](printed_scores_details.py)).
+# The difference in directionality between two models depends on the formula. The formula in Def. 3.2 of the paper adds up
+# the norms above a threshold, the formula in the authors' code adds up the excess of these norms over the threshold, and the
+# formula behind Table S3 adds up the excess of their logarithms (see [](printed_scores_details.py)).
 
 # %% tags=["remove-input"]
 table(
     formula_table(runs),
     name="tab-training-formulas",
-    caption="Final directionality score of the encoder minus that of the decoder, computed with three formulas. The paper predicts a"
-    " positive difference. The authors' models were trained once. According to the audit, their scores follow the formula in the"
-    " authors' code, which we cannot check without the weights of these models.",
+    caption="Final directionality score of the encoder minus the final directionality score of the decoder, computed"
+    " with three formulas. The paper predicts a positive difference. The authors' models were trained once."
+    " According to the audit, their scores were computed with the formula in the authors' code, which we cannot"
+    " check without the weights of these models.",
 )
 
 # %% [markdown]
 # ## Where symmetry falls again
 #
-# For every setting, we find the step at which the symmetry score, averaged over seeds, has its peak, and measure by how much
-# the score decreases from this step to the end of training. For each seed, we use the peak of the other seeds. In
-# {glue:text}`n-fall` of {glue:text}`n-alone` settings with one seed, the symmetry score of the encoders decreases by more
-# than {glue:text}`least-fall` from a low peak. In none of the {glue:text}`n-several` settings with learned position
-# embeddings and at least three seeds does the symmetry score decrease by more than the variation between seeds. In
-# {glue:text}`n-planned-fall` planned experiments with other types of positional encoding, the decrease is larger than the
-# variation between seeds. These experiments are {glue:text}`planned-fall`. Other properties of the weights also change in
-# phases: {cite:t}`liu2026` reports that the stable rank of weight matrices decreases during pretraining in a wave that moves
-# from early to late layers, and that query and key weights depend on depth in this way, whereas value and output weights are
-# compressed uniformly.
+# For every setting, we determine the step at which the symmetry score, averaged over seeds, reaches its peak, and we measure
+# by how much the score decreases from this step to the end of training. For each seed, we use the step at which the mean
+# over the other seeds peaks. In {glue:text}`n-fall` of {glue:text}`n-alone` settings with one seed, the symmetry score of
+# the encoders reaches a low peak and then decreases by more than {glue:text}`least-fall`. In none of the
+# {glue:text}`n-several` settings with learned position embeddings and at least three seeds does the symmetry score decrease
+# by more than the variation between seeds. In {glue:text}`n-planned-fall` planned experiments with other types of positional
+# encoding, the decrease is larger than the variation between seeds. These experiments are {glue:text}`planned-fall`. Other
+# properties of the weights also change in phases: {cite:t}`liu2026` reports that the stable rank of weight matrices
+# decreases during pretraining in a wave that moves from early to late layers, and that query and key weights depend on depth
+# in this way, whereas value and output weights are compressed uniformly.
 
 # %% tags=["remove-cell"]
 rises = climbs(runs)
@@ -775,9 +789,9 @@ for name, value in {
 # %% [markdown]
 # ## Layer by layer
 #
-# In this section, the early and the late layers are the first and the second half of the layers, and the middle layers are the middle
-# half. The paper considers models with 12 layers. Because our models have fewer layers, they cannot decide whether the paper's
-# statements are true.
+# In this section, the early layers are the first half of the layers, the late layers are the second half, and the middle
+# layers are the middle half. The paper considers models with 12 layers. Because our models have fewer layers, we cannot use
+# them to decide whether the paper's statements are true.
 
 # %% tags=["remove-input"]
 by_layer(pairs[0])
@@ -789,7 +803,12 @@ def of_layers(statement: str, on_wikipedia: bool):
     cases = cases_of_layers(recorded(on_wikipedia))[statement]
     every = [one for measured in cases.values() for one in measured]
     large = sum(one.training.reaches(spoken_of()) for one in every)
-    yield exact("our settings with models that are as large as the paper's and were trained for as long", large, 0, 0)
+    yield exact(
+        "number of our settings with models that are as large as the paper's models and were trained for as long",
+        large,
+        0,
+        0,
+    )
     yield from joined(every, spoken_of())
     ours = doubt(every) or f"None of our settings on these datasets has {spelled(LEAST_SEEDS)} seeds."
     return {"remark": f"{ours} Our copy of the authors' scores does not record the order of the layers."}
@@ -885,8 +904,8 @@ def directionality_of_layers_elsewhere():
 show(directionality_of_layers_on_wikipedia(), directionality_of_layers_elsewhere())
 
 # %% [markdown]
-# The paper states that late layers of both encoders and decoders are more directional *when training unidirectionally*. However,
-# encoders are not trained unidirectionally.
+# According to the paper, late layers of both encoders and decoders are more directional *when training unidirectionally*.
+# However, encoders are not trained unidirectionally.
 
 
 # %% tags=["remove-cell"]
@@ -925,9 +944,10 @@ show(no_encoder_is_trained_unidirectionally())
 # %% [markdown]
 # ## Training here and now
 #
-# While this page was built, we trained an encoder and a decoder that were initialised with the same weights. Both models have
-# {glue:text}`layers` layers and a hidden size of {glue:text}`d-model`. By default, they are character-level models, and the text is the
-# documentation of Python and its packages. We tried several settings and chose one in which the scores change within a minute.
+# Whenever this page is built, an encoder and a decoder are trained from the same initial weights. Both models have
+# {glue:text}`layers` layers and a hidden size of {glue:text}`d-model`. By default, they are character-level models that are
+# trained on the documentation of Python and its packages. We tried several settings and chose one in which the scores change
+# within a minute.
 
 # %% tags=["hide-input"]
 settings = {
@@ -951,7 +971,7 @@ for part, run in (("encoder", encoder), ("decoder", decoder)):
     glue(f"{part}-s-end", run.last("symmetry"), ".2f")
 
 # %% [markdown]
-# At the end of training, the symmetry score is {glue:text}`encoder-s-end` for the encoder and {glue:text}`decoder-s-end` for the
-# decoder. In runs of this kind, the symmetry score of the encoder rises when its loss leaves a plateau. With this hidden size, the
-# grey band of the directionality score is too wide for a conclusion. Two small models that were trained once are an illustration
-# and not evidence.
+# At the end of training, the symmetry score is {glue:text}`encoder-s-end` for the encoder and {glue:text}`decoder-s-end` for
+# the decoder. In runs of this kind, the symmetry score of the encoder rises when its loss leaves a plateau. With this hidden
+# size, the grey band of the directionality score is so wide that we cannot draw a conclusion. In any case, two small models
+# that were trained only once are an illustration and not evidence.

@@ -888,7 +888,7 @@ show(directionality_of_random_matrices(draws=max(draws // 2, 100), seed=seed))
     Verdict.MISPRINT,
     printed=r"""The mean of $\bar r - \bar c$ is 0, and "the expected value of $\bar r_M + \bar c_M$ is strictly positive,
     since both values are positive. Thus, their ratio, the directionality score of a random matrix, is zero." """,
-    place="Section S1.6, proof of Proposition S1.18, after Eq. S145",
+    place="Section S1.6, in the proof of Proposition S1.18, after Eq. S145",
     holds=r"""$\mathbb{E}\, d = 0$, because $d(M^\top) = -d(M)$ and $M^\top$ has the distribution of $M$. The law of large numbers for the rows and for
     the columns implies that $d \to 0$.""",
     remark="""A ratio of means is not a mean of ratios, and neither of them is the score of a single matrix. The mean value
@@ -933,7 +933,7 @@ def chance_of_outlying_rows(n: int, gamma: float = GAMMA) -> float:
     Verdict.ASSUMPTION,
     printed=r""""[A]ll entries are drawn from the same distribution. Hence, $\Pr[M_{ij} = x] = \Pr[M_{ji} = x]$ $\Rightarrow
     \Pr[M = X] = \Pr[M = X^T]$".""",
-    place="Section S1.6, proof of Proposition S1.18, Eq. S142",
+    place="Section S1.6, in the proof of Proposition S1.18, Eq. S142",
     holds=r"""The conclusion follows if the entries are also independent, or if $M$ and $M^\top$ have the same joint law. It is not enough
     that all entries have the same distribution. As a counterexample, let $M_{ij} = r_i \varepsilon_{ij}$ with independent random signs
     $\varepsilon_{ij}$ and independent lengths $r_i$, which are 10 with probability $\tfrac1n$ and 1 otherwise. All entries then have the

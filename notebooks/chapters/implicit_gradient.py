@@ -34,11 +34,11 @@ def one_pair(g: LayerGradient) -> CaptionedFigure:
     for panel, (title, matrix) in zip(panels, pictures.items(), strict=True):
         signed_image(panel, matrix.numpy())
         panel.set(title=title, xlabel="coordinate of the key", ylabel="coordinate of the query", xticks=[], yticks=[])
-    caption = rf"""How one pair of tokens contributes to the gradient, in a small Transformer with random weights that reads
-    *{" ".join(WORDS)}*. The query is at *{WORDS[i]}*, which attends to *{WORDS[j]}* with the raw score {score}. The pair
-    adds the matrix $\beta_{{ij}}\, x_i x_j^\top$ of rank 1, with the coefficient $\beta_{{ij}}$ = {coefficient}. We show the
-    pair of two different tokens whose matrix has the largest norm. Red is positive and blue negative. Each picture has its
-    own scale."""
+    caption = rf"""How one pair of tokens contributes to the gradient, in a small Transformer with random weights that
+    reads *{" ".join(WORDS)}*. The query belongs to *{WORDS[i]}*, which attends to *{WORDS[j]}* with the raw score
+    {score}. The pair contributes the matrix $\beta_{{ij}}\, x_i x_j^\top$ of rank 1, with the coefficient
+    $\beta_{{ij}}$ = {coefficient}. We show the pair of two different tokens whose matrix has the largest norm. Red
+    entries are positive and blue entries are negative. Each picture has its own scale."""
     alt = """Three square heat maps. The first, the contribution of one pair of tokens, has a pattern of crossed stripes. The
     second is the sum of all other pairs. The third, their sum, is the gradient."""
     return CaptionedFigure(figure, "fig-one-pair", caption, alt)

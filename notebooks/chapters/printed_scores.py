@@ -210,7 +210,7 @@ def kinds_of_rows(rows: pd.DataFrame) -> CaptionedFigure:
     panel.set_yticks(range(len(order)), order)
     panel.set(ylim=(len(order) - 0.5, -0.5), xlabel="rows of Table S2")
     listed = "; ".join(f"{kind} ({counts[kind]})" for kind in order)
-    caption = f"""The {len(rows)} rows of Table S2, by what they show. If several descriptions apply to a row, we count the row only under
+    caption = f"""The {len(rows)} rows of Table S2, grouped by what they show. If several descriptions apply to a row, we count the row only under
         the first of them, in this order: vision, random weights, no such model, repeated, incorrectly extracted, fine-tuned, some
         layers."""
     alt = f"Horizontal bars of one cell for each row, by what the row shows: {listed}."
@@ -240,9 +240,9 @@ def printed_beside_ours(medians: pd.DataFrame) -> CaptionedFigure:
     every = of_symmetry | by_formula
     met = {score: sum(row.verdict == "reproduced" for row in every[score]) for score in every}
     by = joined_by_and([f"{met[score]} rows by {FORMULAS[score][0]}" for score in FORMULAS])
-    caption = f"""Median scores of the {len(rows)} rows whose weights we scored ourselves, as printed in the paper (rings) and as computed by
-        us (points). For symmetry, the median and both quartiles agree to both printed digits in {met["symmetry"]} rows. For
-        directionality, they agree in {by}."""
+    caption = f"""Median scores of the {len(rows)} rows whose weights we scored ourselves: values printed in the paper
+        (rings) and our own values (points). For symmetry, the median and both quartiles agree with both printed
+        decimals in {met["symmetry"]} rows. For directionality, they agree in {by}."""
     alt = f"""Dot plots with a ring for each printed median and points for our medians. For symmetry, all printed digits agree in
         {met["symmetry"]} of {len(rows)} rows. For directionality, they agree in {by}."""
     return CaptionedFigure(figure, "fig-printed-beside-ours", caption, alt)

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from livingpaper.claims.results import Claim, Result, Standing, Verdict, compare, exact, monte_carlo
-from livingpaper.display.check_line import MEANINGS, badge, check_line, legend, rows
+from livingpaper.display.check_line import MEANINGS, badge, check_line, in_the_paper, legend, rows
 
 from attngeo.experiments.runs.estimates import Estimate
 
@@ -35,7 +35,7 @@ def test_the_line_has_the_papers_number_what_it_misses_and_how_many_numbers_ther
     cosine = claimed(monte_carlo("cosine", SAMPLES, 1, "<"), "=", 1)
     line = summary(check_line(result(cosine, exact("error", 3e-16), exact("other", 2e-16))))
     assert badge("misprint") in line and "Prop. 2.2 of the paper, Eqs. S33–S36" in line
-    assert "For “cosine” the paper gives 1, and we find **0.670 ± 0.035**." in line
+    assert "For “cosine”, the paper gives 1, but we find **0.670 ± 0.035**." in line
     assert "Our computation confirms the corrected statement up to a rounding error of 3 × 10⁻¹⁶." in line
     assert "See the 3 numbers" in line
 
@@ -78,7 +78,7 @@ def test_both_ends_of_an_interval_are_one_row():
 def test_what_was_measured_on_too_small_a_model_is_told_and_does_not_head_the_check():
     against = replace(claimed(compare("least", 0.04, ">"), "<", 0), interval=Estimate(0.05, 0.04, 0.06))
     told, decisive = replace(against, decides=False), claimed(compare("released", -0.5, "<"), "<", 0)
-    contradicted = "For “least” the paper gives a value below 0, and we find **0.050 [0.040, 0.060]**."
+    contradicted = "For “least”, the paper gives a value below 0, but we find **0.050 [0.040, 0.060]**."
     assert contradicted in summary(check_line(result(against, decisive, verdict=Verdict.HOLDS)))
     line = check_line(result(told, decisive, verdict=Verdict.HOLDS))
     said = "We find −0.5 for “released”, which confirms the statement. Numbers from models that are too small or were"
@@ -94,7 +94,7 @@ def test_the_line_of_what_is_undecided_says_why_and_counts_each_reason():
     small_models = "from models that are too small or were trained too briefly for a conclusion."
     assert f"? Both measurements come {small_models}" in summary(line) and "interval" not in summary(line)
     line = check_line(result(*small, wide, verdict=Verdict.UNDECIDED))
-    intervals = "1 of the 3 measurements has a confidence interval that allows both answers."
+    intervals = "1 of the 3 measurements has a confidence interval that is compatible with both answers."
     assert f"? 2 of the 3 measurements come {small_models} {intervals}" in summary(line)
 
 
@@ -102,11 +102,31 @@ def test_what_falls_short_of_its_plan_is_neither_ticked_nor_counted_as_agreeing(
     short = replace(compare("lower end", 0.15, ">"), asked=0.2)
     line = check_line(Result("4.1", "", "t", Verdict.SHORT, (short, compare("interaction", 0.3, ">")), ours=True))
     assert badge("less than its plan asked") in summary(line) and "✓" not in summary(line)
-    assert "◐ 1 of the 2 measurements falls short of what we had planned." in summary(line)
+    assert "◐ 1 of the 2 measurements falls short of the criterion in our plan." in summary(line)
     (_, asked, measured, outcome), other = table(line)[1:]
     assert asked.endswith("> 0.2, as we had planned") and measured.endswith("0.15")
     assert outcome == "◐ less than its plan asked"
     assert other[-1] == "✓ agrees" and 'class="standing-short"' in line
+
+
+def test_the_texts_are_sentences_about_what_the_paper_states_and_its_correction():
+    words = {
+        "printed": "“the rate is 8”.",
+        "place": "Section 2.3, Eq. 12",
+        "corrected": "The rate is 4.",
+        "remark": "R.",
+    }
+    shown = check_line(result(exact("rate", 4, 4), **words))
+    states = "*The paper states* in Section 2.3, Eq. 12: “the rate is 8”."
+    assert f"\n\n{states} *We correct this as follows*: The rate is 4. R.\n\n" in shown
+    for more_precise in ({"verdict": Verdict.STATED}, {"verdict": Verdict.ASSUMPTION}, {"ours": True}):
+        assert f"{states} *More precisely*: The rate is 4." in check_line(
+            result(exact("rate", 4, 4), **more_precise, **words)
+        )
+    nowhere = check_line(result(exact("rate", 4, 4), **(words | {"place": ""})))
+    assert "*The paper states*: “the rate is 8”." in nowhere
+    for text, ended in {"a = b": "a = b.", '"a = b"': '"a = b".', '"a."': '"a."', "a.": "a."}.items():
+        assert in_the_paper("Eq. 1", text) == f"*The paper states* in Eq. 1: {ended}"
 
 
 def test_only_what_agrees_is_counted():

@@ -86,7 +86,7 @@ def test_errata_are_grouped_and_mark_what_may_be_a_copying_error():
     (entry,) = misprints.entry
     assert entry.startswith(f"**{of_the_paper('2.1', 'Eq. 1')}** {errata.MAYBE_COPYING}")
     assert "(bilinear_form.py)" in entry
-    assert re.search("Eq. 7.*as it stands.*<br>.*as it should$", misprints.iloc[0, 1])
+    assert re.search(r"Eq. 7.*as it stands.*<br>.*as it should\.$", misprints.iloc[0, 1])
     assert [e.split("**")[1] for e in changes.entry] == [of_the_paper("2.1", part) for part in ("Eq. 2", "Eq. 4")]
     assert changes.iloc[1, 1].endswith("why not")
     assert errata.errata(findings, Verdict.ASSUMPTION).empty
@@ -96,7 +96,7 @@ def test_slips_found_by_reading_quote_the_paper_at_a_place_and_have_the_columns_
     slips = errata.slips_found_by_reading()
     assert list(slips) == list(errata.errata([], Verdict.MISPRINT)) and slips.entry.is_unique
     assert slips.entry.str.contains(r"Eqs?\. S?\d").all()
-    assert slips.iloc[:, 1].str.fullmatch(r'\*Printed:\* ".+".*<br>\*Holds:\* .+').all()
+    assert slips.iloc[:, 1].str.fullmatch(r'\*The paper states\*: ".+".*<br>\*Correction\*: .+').all()
 
 
 def test_what_repeats_a_slip_shares_its_entry_while_both_are_supported():
@@ -108,7 +108,7 @@ def test_what_repeats_a_slip_shares_its_entry_while_both_are_supported():
 
     (both,) = entries().itertuples(index=False)
     names = [of_the_paper("2.1", part) for part in ("Eq. 2", "Eq. 1")]
-    assert re.findall(r"\*\*(.*?)\*\*", both[0]) == names and both[1].count("*Holds:*") == 2
+    assert re.findall(r"\*\*(.*?)\*\*", both[0]) == names and both[1].count("*Correction*:") == 2
     (alone,) = entries(supported=False).entry
     assert re.findall(r"\*\*(.*?)\*\*", alone) == names[1:]
 

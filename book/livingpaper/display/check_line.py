@@ -1,5 +1,6 @@
 """A check as the book shows it: one line, which unfolds to its numbers."""
 
+import re
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
@@ -12,15 +13,15 @@ from livingpaper.display.tables import markdown_table
 
 MEANINGS = {  # the verdict with the gravest consequence for the paper comes first
     Verdict.CHANGES: "The statement is false as printed, and correcting it changes what the paper concludes.",
-    Verdict.UNDECIDED: "Our measurements do not settle this question: they allow both answers, differ between cases,"
-    " or come from models that are too small or were trained too briefly.",
-    Verdict.SHORT: "We found the effect that we had planned to test, but it is smaller or less certain than our plan"
-    " had required.",
+    Verdict.UNDECIDED: "Our measurements do not settle this question: they are compatible with both answers, they"
+    " differ between cases, or they come from models that are too small or were trained too briefly.",
+    Verdict.SHORT: "We found the effect that we had planned to test, but it is smaller or less certain than we had"
+    " required in our plan.",
     Verdict.ASSUMPTION: "The statement is true under an additional assumption, which the paper does not state.",
     Verdict.STATED: "The statement is true under an assumption that the paper states. Whether trained models meet this"
     " assumption is a separate question.",
-    Verdict.MISPRINT: "The paper has a slip here. Its conclusion is unchanged once the slip is corrected.",
-    Verdict.HOLDS: "The statement is true as the paper prints it or, if it is marked as ours, as we state it.",
+    Verdict.MISPRINT: "The paper contains a slip, but its conclusion is unchanged once the slip is corrected.",
+    Verdict.HOLDS: "The statement is true as printed in the paper or, if it is our own statement, as we state it.",
 }
 MARKS = dict(zip(MEANINGS, "×?◐+⊢≠✓", strict=True))
 UNSUPPORTED = "not supported by this run"
@@ -38,11 +39,12 @@ ROUNDING = 1e-6  # a comparison with 0 whose tolerance is at most this is an ide
 IN_WORDS = {"=": "{}", "≠": "a value other than {}", "<": "a value below {}", ">": "a value above {}"}
 CONFIRMED = {  # what the numbers that agree with us confirm
     Verdict.HOLDS: "the statement",
-    Verdict.STATED: "what we say about the statement and its assumption",
+    Verdict.STATED: "our remark on the statement and its assumption",
     Verdict.MISPRINT: "the corrected statement",
     Verdict.ASSUMPTION: "our version of the statement",
     Verdict.CHANGES: "our version of the statement",
 }
+CORRECTING = (Verdict.MISPRINT, Verdict.CHANGES)
 AROUND_ZERO = "interval contains 0"
 TICK = '<span aria-hidden="true">✓</span>'
 
@@ -84,7 +86,7 @@ class Row(NamedTuple):
 
 
 def check_line(result: Result, unfolded: bool = False) -> str:
-    """The check in MyST and HTML: a line that unfolds to what the paper prints, the numbers and their code.
+    """The check in MyST and HTML: a line that unfolds to what the paper states, the numbers and their code.
 
     An unfolded check shows its code above the numbers that the code computes.
     """
@@ -196,7 +198,7 @@ def _contradicted(row: Row) -> str:
     claim = row.comparison.claim
     assert claim is not None  # since the paper has a number
     paper = IN_WORDS[claim.relation].format(significant(claim.number))
-    return f"For “{typeset(row.quantity)}” the paper gives {paper}, and we find **{row.measured}**."
+    return f"For “{typeset(row.quantity)}”, the paper gives {paper}, but we find **{row.measured}**."
 
 
 def _found(result: Result, lines: list[Row]) -> str:
@@ -207,9 +209,8 @@ def _found(result: Result, lines: list[Row]) -> str:
         return _not_settled(lines)
     if result.verdict is Verdict.SHORT:
         short = [row.comparison.standing for row in lines].count(Standing.SHORT)
-        return (
-            f"{STANDING[Standing.SHORT]} {_counted(short, len(lines), 'falls', 'fall')} short of what we had planned."
-        )
+        which = _counted(short, len(lines), "falls", "fall")
+        return f"{STANDING[Standing.SHORT]} {which} short of the criterion in our plan."
     kept = _distinct(c for c in result.comparisons if c.standing is Standing.AGREES)
     return f"{TICK} {_confirmed(result, lines, kept)}" if kept else ""
 
@@ -244,10 +245,8 @@ def _not_settled(lines: list[Row]) -> str:
         who = _counted(small, len(lines), "comes", "come")
         reasons.append(f"{who} from models that are too small or were trained too briefly for a conclusion.")
     if wide:
-        who = _counted(
-            wide, len(lines), "has a confidence interval that allows", "have confidence intervals that allow"
-        )
-        reasons.append(f"{who} both answers.")
+        who = _counted(wide, len(lines), "has a confidence interval that is", "have confidence intervals that are")
+        reasons.append(f"{who} compatible with both answers.")
     return f"{STANDING[Standing.UNDECIDED]} {' '.join(reasons)}" if reasons else ""
 
 
@@ -261,14 +260,25 @@ def _counted(count: int, total: int, singular: str, plural: str) -> str:
 
 
 def _texts(result: Result) -> str:
-    """What the paper prints, the corrected statement, and our remark."""
-    where = f" ({result.place})" if result.place else ""
+    """What the paper states, the corrected statement, and our remark."""
+    corrects = result.verdict in CORRECTING and not result.ours
+    ours = "We correct this as follows" if corrects else "More precisely"
     texts = [
-        f"*The paper prints*{where}: {result.printed}" if result.printed else "",
-        f"*Corrected*: {result.corrected}" if result.corrected else "",
+        in_the_paper(result.place, result.printed) if result.printed else "",
+        f"*{ours}*: {stopped(result.corrected)}" if result.corrected else "",
         result.remark,
     ]
     return " ".join(typeset(text) for text in texts if text)
+
+
+def in_the_paper(place: str, printed: str) -> str:
+    """``The paper states in Section 2.3, Eq. 12: ...``, with the text that the paper prints there."""
+    return f"*The paper states*{f' in {place}' if place else ''}: {stopped(printed)}"
+
+
+def stopped(text: str) -> str:
+    """The text with a full stop, unless it has one, perhaps inside quotation marks."""
+    return text if re.search(r"[.!?][\"”]?$", text) else f"{text}."
 
 
 def _frame(lines: list[Row]) -> pd.DataFrame:

@@ -7,14 +7,15 @@ import pandas as pd
 from livingpaper.claims.published import read_published
 from livingpaper.claims.results import Verdict
 from attngeo.plot.typeset import typeset
+from livingpaper.display.check_line import in_the_paper, stopped
 from livingpaper.display.verdicts import Finding
 
 MAYBE_COPYING = "†"  # marks an entry that may be an error of our text copy
-COLUMNS = ["entry", "as printed, and what holds"]
+COLUMNS = ["entry", "statement of the paper and correction"]
 
 
 def errata(found: Iterable[Finding], verdict: Verdict) -> pd.DataFrame:
-    """The supported findings with one verdict: number and chapter, what is printed and where, and what holds.
+    """The supported findings with one verdict: number and chapter, what the paper states and where, and the correction (or our remark).
 
     Findings that repeat the slip of another finding share its entry.
     """
@@ -26,14 +27,16 @@ def errata(found: Iterable[Finding], verdict: Verdict) -> pd.DataFrame:
     rows = []
     for name, same in entries.items():
         same.sort(key=lambda f: f.check != name)  # the slip, then what repeats it
-        rows.append(["; ".join(map(_entry, same)), typeset("<br>*The same slip:* ".join(map(_texts, same)))])
+        rows.append(
+            ["; ".join(map(_entry, same)), typeset("<br>*The same slip occurs again.* ".join(map(_texts, same)))]
+        )
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def slips_found_by_reading() -> pd.DataFrame:
     """Slips without a check, in the columns of the other tables."""
     slips = read_published("slips", dtype=str).itertuples()
-    texts = ([f"**{s.place}**", f"*Printed:* {s.printed}<br>*Holds:* {s.holds}"] for s in slips)
+    texts = ([f"**{s.place}**", f"{in_the_paper('', s.printed)}<br>*Correction*: {stopped(s.holds)}"] for s in slips)
     return pd.DataFrame(texts, columns=COLUMNS)
 
 
@@ -43,5 +46,5 @@ def _entry(f: Finding) -> str:
 
 def _texts(f: Finding) -> str:
     r = f.report
-    printed = f"*Printed* ({r['place']}): {r['printed']}" if r["place"] else f"*Printed:* {r['printed']}"
-    return f"{printed}<br>*Holds:* {r['corrected'] or r['remark']}"
+    correction = f"*Correction*: {stopped(r['corrected'])}" if r["corrected"] else f"*Remark*: {r['remark']}"
+    return f"{in_the_paper(r['place'], r['printed'])}<br>{correction}"

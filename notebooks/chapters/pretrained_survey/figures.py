@@ -100,11 +100,11 @@ def separations(table: pd.DataFrame) -> CaptionedFigure:
         f"{share_of((rows['low'] > 0.5).sum(), len(rows))} comparisons for ${score}$"
         for score, rows in table.groupby("score", sort=False)
     )
-    caption = f"""Share of the pairs of an encoder and a decoder in which the encoder has the higher score (AUC). The numbers on the
-    right are the values of the AUC. If the models are treated as independent, the confidence interval lies above 0.5 in {above}.
-    If one of the groups has only one family, no interval over families can be computed. The directionality of language models was
-    computed with the formula behind Table S3, and the directionality of vision models was computed with the formula in the authors'
-    code. For audio models, we do not know the formula."""
+    caption = f"""Share of the pairs of an encoder and a decoder in which the encoder has the higher score (AUC). The
+    numbers on the right give the AUC. If the models are treated as independent, the confidence interval lies above 0.5
+    in {above}. If a group contains only one family, we cannot compute an interval over families. The authors computed
+    the directionality of language models with the formula behind Table S3, and the directionality of vision models
+    with the formula in their code. For audio models, we do not know the formula."""
     alt = f"""Dot plot of {len(table)} values of the AUC with intervals, and a vertical line at one half. The lowest value is
     {values[table["auc"].argmin()]}, and the highest value is {values[table["auc"].argmax()]}."""
     return CaptionedFigure(figure, "fig-separations", caption, alt)
@@ -154,10 +154,10 @@ def symmetry_by_positions(results: pd.DataFrame) -> CaptionedFigure:
         difference, p, _ = absolute_against_others(by_positions, attention)
         medians.append(f"{difference:+.2f} for {part}s (p = {p:.2f})")
     left_out = ", ".join(dict.fromkeys(by_positions[~by_positions["counted"]]["family"]))
-    caption = f"""Released median symmetry scores of language models by type of positional encoding, with one point per family. The
-    names of the families are above their points, in the same order from left to right. Crosses are families without a correctly
-    extracted result ({left_out}), which we left out of the test. The median score of the families with absolute positions minus
-    the median score of the other families is {" and ".join(medians)}."""
+    caption = f"""Released median symmetry scores of language models by type of positional encoding, with one point per
+    family. The names of the families are given above the points, in the same order from left to right. Crosses mark
+    families without a correctly extracted result ({left_out}), which we excluded from the test. The median score of
+    the families with absolute positions minus the median score of the other families is {" and ".join(medians)}."""
     alt = """Two strip plots of symmetry with a row for each type of positional encoding. Encoders with learned position
     embeddings have higher scores than T5, DeBERTa and ModernBERT, whose positions are relative or rotary. Decoders of all types
     have scores near 0."""
@@ -208,10 +208,11 @@ def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFr
         for kind in GROUPS.values()
         if kind in ends.index
     )
-    caption = f"""Symmetry score $s$ and directionality score $d$ of {len(layers)} layers (points). Each line shows a family of
-    models, with separate lines for encoders, decoders and cross-attention. Vertical bars mark the mean of the median scores of the
-    models in a family. The grey band contains 95 % of the scores of random weights, for the model of the family with the widest
-    band. Of the {2 * len(layers)} scores, {outside} lie outside the band of their own model. If $d$ is negative, columns dominate."""
+    caption = f"""Symmetry score $s$ and directionality score $d$ of {len(layers)} layers (points). Each row shows a
+    family of models, with separate rows for encoders, decoders and cross-attention. Vertical bars mark the mean over
+    the models in a family, where each model is represented by its median score. The grey band contains 95 % of the
+    scores of random weights, for the model in the family whose band is widest. Of the {2 * len(layers)} scores,
+    {outside} lie outside the band of their own model. If $d$ is negative, columns dominate."""
     alt = f"Two dot plots with a line for each family and part. The means of the families are as follows: {words}."
     return CaptionedFigure(figure, "fig-survey-families", caption, alt)
 

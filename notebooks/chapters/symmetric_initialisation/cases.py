@@ -45,7 +45,7 @@ def one_by_one(cases: Sequence[Case], *beside: Case) -> str:
     further = f" We also measured the following differences: {'; '.join(told)}." if told else ""
     share = max(setting.config["steps"] for setting in encoders()) / DEFAULTS["steps"]
     return (
-        f"{too_small(cases, PAPERS)} These models were trained for at most {100 * share:.1f} % of the training steps in the paper."
-        f"{further} All losses are held-out losses. The intervals are 95 % confidence intervals over seeds, and they are"
-        " slightly too narrow, because not all settings and seeds were fixed in advance."
+        f"{too_small(cases, PAPERS)} We trained these models for at most {100 * share:.1f} % of the paper's training"
+        f" steps.{further} All losses are held-out losses. The intervals are 95 % confidence intervals over seeds."
+        " They are slightly too narrow, because we did not fix all settings and seeds in advance."
     )

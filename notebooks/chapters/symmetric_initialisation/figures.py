@@ -87,11 +87,12 @@ def plans_figure(plans: Sequence[Setting]) -> CaptionedFigure:
     caption = (
         "Difference in final held-out loss between symmetric and random initialisation of equal scale in our planned"
         " comparisons. Circles show means over seeds, horizontal lines show 95 % confidence intervals, and thin"
-        " strokes show single seeds. Values to the left of 0 favour symmetric initialisation. The label of each row"
-        " gives the number of layers × the width, the number of training tokens in millions (M), the text and, in"
-        " parentheses, the number of seeds. The text after the colon gives the outcome by the rules of our plan. The"
-        f" grey band marks differences of less than {BAND} nats, which we had declared negligible in advance. A circle"
-        f" is filled if the interval excludes 0, and an arrow marks an interval that extends beyond ±{CLIP} nats."
+        " strokes show single seeds. Negative values favour symmetric initialisation. The label of each row gives"
+        " the number of layers × the width, the number of training tokens in millions (M), the text and, in"
+        " parentheses, the number of seeds. The text after the colon gives the outcome under the criteria of our"
+        f" plan. The grey band marks differences of less than {BAND} nats, which we had declared negligible in"
+        " advance. A circle is filled if the interval excludes 0, and an arrow marks an interval that extends beyond"
+        f" ±{CLIP} nats."
     )
     told = ", ".join(f"{said} ({count})" for said, count in outcomes.most_common())
     alt = (
@@ -119,11 +120,11 @@ def made_of(encoders: Iterable[Setting]) -> CaptionedFigure:
     ]
     told = "; ".join(f"{row.label} {as_nats(row.contrast.difference().value)}" for row in rows)
     caption = (
-        "Effect of equal queries and keys, of the new scale, biases and values, and of all these changes together on the loss"
-        " of encoders. The horizontal axis shows the final held-out loss minus the final held-out loss with random"
-        " initialisation. Circles show means over seeds, horizontal lines show 95 % confidence intervals, and thin strokes show"
-        " single seeds. A circle is filled if the interval excludes 0, and an arrow marks an interval that extends beyond"
-        f" ±{CLIP} nats."
+        "Effect of three changes on the final loss of encoders: equal queries and keys; the new scale, biases and"
+        " values; and all of these together. The horizontal axis shows the final held-out loss minus the final"
+        " held-out loss with random initialisation. Circles show means over seeds, horizontal lines show 95 %"
+        " confidence intervals, and thin strokes show single seeds. A circle is filled if the interval excludes 0,"
+        f" and an arrow marks an interval that extends beyond ±{CLIP} nats."
     )
     alt = (
         "Dot plot with confidence intervals, with one row for each text and part of the initialisation. Differences in nats:"
@@ -182,9 +183,9 @@ def figure_s5(setting: Setting) -> CaptionedFigure:
     legend.legend(*loss.get_legend_handles_labels(), loc="upper left", title=setting.label)
     layers[0].legend(loc="upper right", ncols=2, fontsize=8, title="layer")
     told = f"During training, the median symmetry score changes {joined_by_and(medians)}."
-    caption = f"""Figure S5 of the paper, repeated with our models ({setting.label}). The upper panels show the held-out loss and
-    the median symmetry score over layers and seeds, with quartiles. The lower panels show the symmetry score of each layer for
-    each initialisation. {told}"""
+    caption = f"""The quantities shown in Figure S5 of the paper, for our models ({setting.label}). The upper panels
+    show the held-out loss and the median symmetry score over layers and seeds, with quartiles. The lower panels show
+    the symmetry score of each layer for each initialisation. {told}"""
     alt = f"Line plots of the loss, the symmetry and the symmetry of each layer over training steps. {told}"
     return CaptionedFigure(figure, "fig-init-symmetry", caption, alt)
 
@@ -224,13 +225,14 @@ def second_seed(main: Sequence[Setting], shown: Setting, seeds: tuple[int, int],
 
     pairs = [x for shares in table.values() for x in shares]
     caption = (
-        "Speed-ups between randomly initialised models that differ only in their seed. The left panel shows the training losses"
-        f" of two models ({shown.label}, seeds {seeds[0]} and {seeds[1]}), and the dotted line marks the final loss of the model"
-        f" with seed {seeds[1]}. In the right panel, each circle stands for one pair of seeds, and *never* means that the model"
-        " with the first seed does not reach the final loss of the model with the second seed. The diamonds show the speed-ups"
-        f" of {as_percent(in_table.min())} to {as_percent(most)} that the authors report for symmetric initialisation in their"
-        " Table 1. Each of these speed-ups was measured with a single seed after much longer training, so we do not know how"
-        " much they vary between seeds."
+        "Speed-ups between randomly initialised models that differ only in their seed. The left panel shows the"
+        f" training losses of two models ({shown.label}, seeds {seeds[0]} and {seeds[1]}), and the dotted line marks"
+        f" the final loss of the model with seed {seeds[1]}. In the right panel, each circle represents one pair of"
+        " seeds, and *never* means that the model with the first seed does not reach the final loss of the model"
+        f" with the second seed. The diamonds show the speed-ups of {as_percent(in_table.min())} to"
+        f" {as_percent(most)} that the authors report for symmetric initialisation in their Table 1. Each of these"
+        " speed-ups was measured with a single seed after much longer training, so we do not know how much they vary"
+        " between seeds."
     )
     alt = (
         "Left: two training-loss curves. Right: dot plot of speed-ups, with one row for each type of model."

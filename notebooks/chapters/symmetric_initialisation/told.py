@@ -18,7 +18,11 @@ def of_encoders(plans: Sequence[Setting]) -> list[Setting]:
 
 
 def _share(count: int, total: int) -> str:
-    return f"all {spelled(total)}" if count == total else f"{spelled(count)} of the {spelled(total)}"
+    return _every(total) if count == total else f"{spelled(count)} of the {spelled(total)}"
+
+
+def _every(total: int) -> str:
+    return "both" if total == 2 else f"all {spelled(total)}"
 
 
 def answer(plans: Sequence[Setting]) -> str:
@@ -40,7 +44,7 @@ def _clear(compared: Sequence[Setting]) -> str:
     if len(compared) == 1:
         where = "In our planned comparison of small encoders"
     elif len(clear) == len(compared):
-        where = f"In all {spelled(len(clear))} {COUNTED}"
+        where = f"In {_every(len(clear))} {COUNTED}"
     else:
         where = f"In {spelled(len(clear))} of our {spelled(len(compared))} {COUNTED}"
     return f"{where}, symmetric initialisation clearly helped: it saved {percent} of the training steps."
@@ -51,7 +55,7 @@ def _others(compared: Sequence[Setting]) -> str:
     if not others or len(others) == len(compared):
         return ""
     where = "In the other comparison" if len(others) == 1 else f"In the other {spelled(len(others))} comparisons"
-    return f"{where}, symmetric initialisation saved few or no training steps, or the result was undecided."
+    return f"{where}, symmetric initialisation saved few or no training steps, or the result was inconclusive."
 
 
 def _repeated(plans: Sequence[Setting]) -> str:
@@ -65,14 +69,15 @@ def _repeated(plans: Sequence[Setting]) -> str:
         Outcome.FASTER: f"{when} symmetric initialisation lowered the final loss but did not clearly save training steps.",
         Outcome.SLOWER: f"{when} symmetric initialisation raised the final loss.",
         Outcome.SAME: f"{when} we found no difference.",
-        Outcome.UNDECIDED: f"{when} the result was undecided.",
+        Outcome.UNDECIDED: f"{when} the result was inconclusive.",
     }[again.outcome]
 
 
 def _slower(compared: Sequence[Setting]) -> str:
     slower = sum(p.outcome is Outcome.SLOWER for p in compared)
     if len(compared) == 1:
-        return "It raised the final loss." if slower else "It did not clearly raise the final loss either."
+        raised = "raised" if slower else "did not clearly raise"
+        return f"Symmetric initialisation {raised} the final loss."
     if slower:
         return f"In {_share(slower, len(compared))} comparisons, symmetric initialisation raised the final loss."
     return "In no comparison did symmetric initialisation clearly raise the final loss."
@@ -96,13 +101,13 @@ def below_zero(plans: Sequence[Setting]) -> str:
             sentences.append(f"{what} lowers the final loss by {gain} and saves {share}.")
         else:
             sentences.append(
-                f"{what} lowers the final loss by only {gain}. By our measure, this saves {share}, so we"
-                " call symmetric initialisation only slightly faster in this comparison."
+                f"{what} lowers the final loss by only {gain}. By our measure, this saves {share}, so we describe"
+                " symmetric initialisation as only slightly faster in this comparison."
             )
     if len(plans) > len(compared) > 1:
         sentences.append(
-            "The figure also shows comparisons that we do not count here, namely a repetition with new seeds or comparisons"
-            " of decoders."
+            "The figure also shows comparisons that we do not count here, namely a replication with new seeds or"
+            " comparisons of decoders."
         )
     return " ".join(sentences)
 

@@ -415,8 +415,8 @@ def over_steps(pairs: Sequence[Contrast], name: str) -> CaptionedFigure:
     lowest to the highest seed."""
     if several == "1":
         lines = "Each line is the median over layers in a single training run."
-    caption = f"""Loss on unseen text and scores of the sum over heads during training. {lines} The grey band extends two
-    standard deviations for random matrices to either side of their mean."""
+    caption = f"""Loss on held-out text and scores of the sum over heads during training. {lines} The grey band extends
+    two standard deviations to either side of the mean score of random matrices."""
     alt = f"""Line plots over training steps with loss, symmetry and directionality in columns and one row per setting. At
     the end, the encoder has the higher symmetry score in {symmetric} of {len(pairs)} rows, and the decoder has the lower
     directionality score in {columns} of {len(pairs)} rows."""
@@ -438,6 +438,6 @@ def by_layer(pair: Contrast) -> CaptionedFigure:
         column[0].set_title(part)
     score_axes(grid.flat)
     told = f"At the end of training, the scores of the layers range {joined_by_and(spans)}."
-    caption = f"Scores of the sum over heads in each layer during training, as medians over seeds. {told}"
+    caption = f"Scores of each layer (sum over heads) during training. Lines show medians over seeds. {told}"
     alt = f"Line plots over training steps with one line per layer and one column per part. {told}"
     return CaptionedFigure(figure, "fig-training-layers", caption, alt)

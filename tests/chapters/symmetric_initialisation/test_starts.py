@@ -157,7 +157,7 @@ def judged(outcome, plan="a plan"):
         ([Outcome.MUCH_FASTER], "In our planned comparison of small encoders, symmetric initialisation clearly helped"),
         (
             [Outcome.MUCH_FASTER] * 2,
-            "In all two planned comparisons of small encoders, symmetric initialisation clearly",
+            "In both planned comparisons of small encoders, symmetric initialisation clearly",
         ),
         (
             [Outcome.MUCH_FASTER, Outcome.SAME],
@@ -169,8 +169,8 @@ def judged(outcome, plan="a plan"):
             "In one of the two comparisons, symmetric initialisation raised the final loss.",
         ),
         ([Outcome.SAME] * 2, "In no comparison did symmetric initialisation clearly raise the final loss."),
-        ([Outcome.SAME], "initialisation did not clearly help. It did not clearly raise the final loss either."),
-        ([Outcome.SLOWER], "symmetric initialisation did not clearly help. It raised the final loss."),
+        ([Outcome.SAME], "did not clearly help. Symmetric initialisation did not clearly raise the final loss."),
+        ([Outcome.SLOWER], "did not clearly help. Symmetric initialisation raised the final loss."),
         ([], "The chosen experiments include no first comparison of encoders, so"),
     ],
 )
@@ -205,7 +205,7 @@ def test_what_a_start_does_to_the_scale_follows_the_factor(factor, words):
 
 def test_the_answer_names_the_repetition_only_beside_what_it_repeats():
     first, again = judged(Outcome.MUCH_FASTER, starts.FOUND), judged(Outcome.UNDECIDED, starts.AGAIN)
-    assert "seeds, the result was undecided." in told.answer([first, again])
+    assert "seeds, the result was inconclusive." in told.answer([first, again])
     assert "new seeds" not in told.answer([first]) + told.answer([again])
 
 

@@ -48,12 +48,17 @@ PLANTED = [
     ("skew_layers_on_wikipedia", "decoders_of_12_layers", assigned(s_min=-0.005), "authors"),
     ("skew_layers_elsewhere", "decoders_of_12_layers", assigned(s_min=-0.005), "authors"),
     (RIGHT_TO_LEFT, "attention_of", lambda right, model_type, causal: right(details.Decoder, causal=True)),
-    (PRESETS, "table_s1_beside_presets", setting("bert, printed", "hidden size"), "settings of base"),
-    (PRESETS, "table_s1_beside_presets", setting("bert_mini, printed", "hidden activation"), "settings of mini"),
+    (PRESETS, "table_s1_beside_presets", setting("bert, printed", "hidden size"), "number of settings of base"),
+    (
+        PRESETS,
+        "table_s1_beside_presets",
+        setting("bert_mini, printed", "hidden activation"),
+        "number of settings of mini",
+    ),
     ("recorded_starts", "symmetry_mean", lambda d: 0.0),
     ("recorded_starts", "symmetry_sd", lambda d: 2 * 2**0.5 / d, "the same: standard deviation"),
     *(
-        (f"{kind}_{where}", "spoken_of", lambda: SMALL, "our settings with")
+        (f"{kind}_{where}", "spoken_of", lambda: SMALL, "number of our settings with")
         for kind in ("encoder_layers", "middle_layers", "directionality_of_layers")
         for where in ("on_wikipedia", "elsewhere")
     ),
