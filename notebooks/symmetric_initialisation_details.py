@@ -1002,7 +1002,7 @@ show(decoders_in_the_released_curves())
 # Transformer training", and they write that "further research is required to assess the scalability of symmetric
 # initialization in large-scale models and across diverse domains". To settle the question, one would have to repeat the
 # experiments of Table 1 with models of the same size, equally long training, several seeds, and further initialisations as
-# controls (see [commands and cost](../recorded_runs.md#runs-still-worth-a-gpu)). One of these controls is
+# controls (see [commands and cost](../recorded_runs.md#runs-that-still-need-a-gpu)). One of these controls is
 # `symmetric-indefinite`, for which $\Wqk$ is symmetric but has as many negative as positive eigenvalues, so that tokens do
 # not attend more to themselves on average. If both `symmetric-indefinite` and `symmetric` lower the loss about as much as
 # `released` does, the paper's explanation is confirmed. If `default-linear` lowers the loss as much as `released` does, the

@@ -307,7 +307,7 @@ for name, value in {
 # - To train a model and record both scores during training, run `attngeo train --preset mini --objective mlm -o RUN`.
 # - To decide whether the paper's Figure 3 is right, one would have to train encoders and decoders with 12 layers and a hidden size
 #   of 768 on ordinary text that is not split into characters, with three seeds each. We have written down [the commands for this
-#   experiment](../recorded_runs.md#runs-still-worth-a-gpu).
+#   experiment](../recorded_runs.md#runs-that-still-need-a-gpu).
 #
 # The [details page](training_scores_details.py#the-other-checks-of-section-41) contains the other checks of Section 4.1, every
 # setting and every number.

@@ -235,7 +235,7 @@ def _arms_by_seed(plan: _Plan) -> list[tuple[str, Settings]]:
 
 def with_table(text: str, experiments: Iterable[Experiment]) -> str:
     """A page with its table of experiments renewed. The table does not say which runs are recorded yet."""
-    rows = ["| experiment | status | runs asked for | what is asked | arms and seeds |", "|---|---|---|---|---|"]
+    rows = ["| experiment | status | planned runs | question | arms and seeds |", "|---|---|---|---|---|"]
     for experiment in experiments:
         cells = (f"`{experiment.name}`", experiment.status.value, f"{len(experiment.runs)}", experiment.question)
         rows.append(f"| {' | '.join((*cells, _arms(experiment)))} |")
