@@ -146,7 +146,7 @@ class Checkpoint:
         """Sentences about how queries and keys were read wherever the files and the model leave a choice."""
         weights, tensors = self._weights, self._tensors
         return [
-            *remarks.of_stated_heads(self._model),
+            *remarks.of_heads_without_config(self._model),
             *remarks.of_files(weights, tensors, self.adapter is not None),
             *remarks.of_layers(self.plans),
             *remarks.of_unstated_width(self.plans, self._model.config, tensors),

@@ -25,7 +25,7 @@ class ModelFiles:
         files: files that contain the tensors.
         own_type: model type in config.json if ``config`` contains a different type, as which the checkpoint is read.
         is_guessed: whether the model type in ``config`` was only guessed from the name of the model.
-        stated_heads: number of heads that the user gave because no configuration contains it.
+        about_heads: a sentence about the number of heads if no configuration contains it.
         plans: descriptions of the layers if they are known without a configuration.
         architectures: descriptions of the attention layers, by model type.
     """
@@ -36,7 +36,7 @@ class ModelFiles:
     files: list[TensorFile]
     own_type: str | None = None
     is_guessed: bool = False
-    stated_heads: int | None = None
+    about_heads: str = ""
     plans: list[LayerPlan] | None = None
     architectures: Mapping[str, Entry] = field(default_factory=lambda: ARCHITECTURES)
 

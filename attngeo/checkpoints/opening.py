@@ -12,7 +12,7 @@ from attngeo.checkpoints.architectures.stacks import Count, Misfit
 from attngeo.checkpoints.checkpoint import Checkpoint
 from attngeo.checkpoints.gguf_files import GgufFile, gguf_path
 from attngeo.checkpoints.model_files import ModelFiles, Tensors
-from attngeo.checkpoints.other_libraries import CLIP_CONFIG, of_clip, with_heads
+from attngeo.checkpoints.other_libraries import CLIP_CONFIG, number_of_heads, of_clip, with_heads
 from attngeo.checkpoints.position_tables import TABLE_APART
 from attngeo.checkpoints.reading import Reading
 from attngeo.checkpoints.repositories import LocalFolder, open_repository, weight_files
@@ -126,13 +126,15 @@ def _of_gguf(path: Path, heads: int | None) -> ModelFiles:
 def _of_repository(repository: Repository, weights: str, model_type: str | None, heads: int | None) -> ModelFiles:
     """The model in a folder or in a repository on the Hub, with weights of that name or of the usual names."""
     stated = repository.json("config.json")
+    is_configured = stated is not None or repository.fetch(CLIP_CONFIG) is not None
+    files, about_heads = [], ""
     if heads is not None:
         _require_no_config(repository, stated)
+    if heads is not None or (not is_configured and (weights or repository.other_weights())):
         files = weight_files(repository, weights)
-        config = with_heads(Tensors(files).shapes, heads, model_type)
-    else:
-        config = _config(repository, stated)
-        files = weight_files(repository, weights)
+        heads, about_heads = number_of_heads(files, heads)
+    config = _config(repository, stated) if heads is None else with_heads(Tensors(files).shapes, heads, model_type)
+    files = files or weight_files(repository, weights)
     if isinstance(repository, LocalFolder) and (apart := repository.open(TABLE_APART)) is not None:
         files.append(apart)
     own_type = config["model_type"]
@@ -142,7 +144,7 @@ def _of_repository(repository: Repository, weights: str, model_type: str | None,
         config | {"model_type": model_type or own_type},
         files,
         own_type=None if model_type in (None, own_type) else f"{own_type}",
-        stated_heads=heads,
+        about_heads=about_heads,
         is_guessed=stated is not None and heads is None and not (model_type or stated.get("model_type")),
     )
 

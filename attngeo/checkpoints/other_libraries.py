@@ -9,6 +9,7 @@ from torch import Size
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import Attention, Refused
 from attngeo.checkpoints.architectures.stacks import modules_of, stacks_of, top_config
+from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError, ParameterError
 
 CLIP_CONFIG = "open_clip_config.json"
@@ -35,6 +36,25 @@ def of_clip(config: Mapping[str, Any]) -> dict[str, Any]:
         "vision_cfg": {**vision, "heads": max(1, width // of_head)},
         "text_cfg": {"heads": 8, **text},
     }
+
+
+def number_of_heads(files: list[TensorFile], given: int | None) -> tuple[int | None, str]:
+    """The number of heads of every attention, given or beside the weights of nanoGPT, and a sentence that says which.
+
+    Raises:
+        ParameterError: another number is given than stands beside the weights.
+    """
+    told = {file.name: file.arguments.get("n_head") for file in files}
+    told = {name: number for name, number in told.items() if type(number) is int and number > 0}
+    if not told:
+        return given, f"The number of heads was given as {given}. The files do not contain it, so it was not compared."
+    name, number = next(iter(told.items()))
+    if given not in (None, number):
+        raise ParameterError(
+            f"heads is {given}, but n_head in the model_args of {name} is {number}; leave --heads out."
+        )
+    as_given = "" if given is None else ", which is the number that was given"
+    return number, f"The number of heads is n_head = {number} in the model_args of {name}{as_given}."
 
 
 def with_heads(shapes: Mapping[str, Size], heads: int, model_type: str | None) -> dict[str, Any]:

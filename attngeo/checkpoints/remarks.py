@@ -89,13 +89,10 @@ def included(name: str, plans: Sequence[LayerPlan], folding: Folding) -> Iterato
         yield "The gains of the norms of queries and keys are multiplied into W_q and W_k."
 
 
-def of_stated_heads(model: ModelFiles) -> Iterator[str]:
-    """That the number of heads was given by the user."""
-    if model.stated_heads:
-        yield (
-            f"The number of heads was given as {model.stated_heads} and was not compared with the files. The tensors"
-            f" were read as those of {model.model_type}."
-        )
+def of_heads_without_config(model: ModelFiles) -> Iterator[str]:
+    """Where the number of heads comes from if no configuration contains it."""
+    if model.about_heads:
+        yield f"{model.about_heads} The tensors were read as those of {model.model_type}."
 
 
 def of_files(weights: Sequence[str], tensors: Tensors, is_adapted: bool) -> Iterator[str]:

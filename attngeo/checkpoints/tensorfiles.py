@@ -48,6 +48,7 @@ class TensorFile:
     name: str
     shapes: Mapping[str, Size]
     tensors: Mapping[str, Tensor]  # where they are in memory, or mapped
+    arguments: Mapping[str, Any] = {}  # of the model, if its training script saved them beside the weights
     remote = False  # whether reading waits for a network
 
     def sources(self, tensor: str) -> list[tuple["TensorFile", str]]:
@@ -170,7 +171,7 @@ class TorchFile(TensorFile):
                 f"{path} is cut short or damaged, or holds other things than tensors, and loading those could run code."
                 f" Download or copy it again. If you trust it, load it and save its state_dict as safetensors."
             ) from error
-        self.tensors = named_tensors(state, f"{path}")
+        self.tensors, self.arguments = named_tensors(state, f"{path}"), arguments_in(state)
         self.shapes = {name: tensor.shape for name, tensor in self.tensors.items()}
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
@@ -193,6 +194,12 @@ def named_tensors(state: object, name: str) -> dict[str, Tensor]:
     state = next((state[key] for key in NESTED if isinstance(state.get(key), Mapping)), state)
     tensors = {f"{name}": value for name, value in state.items() if isinstance(value, Tensor)}
     return {n: t for n, t in tensors.items() if t.layout is torch.strided and not t.is_nested}
+
+
+def arguments_in(state: object) -> Mapping[str, Any]:
+    """The arguments of the model that nanoGPT saves beside its weights; empty if there are none."""
+    arguments = state.get("model_args") if isinstance(state, Mapping) else None
+    return arguments if isinstance(arguments, Mapping) else {}
 
 
 def _require_whole(path: Path, lengths: list[int]) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Size, Tensor
 
-from attngeo.checkpoints.tensorfiles import TensorFile, named_tensors
+from attngeo.checkpoints.tensorfiles import TensorFile, arguments_in, named_tensors
 from attngeo.errors import CheckpointError
 
 LARGEST_PICKLE = 100_000_000  # bytes of names, shapes and keys
@@ -78,7 +78,7 @@ class TorchArchive(TensorFile):
             raise
         except Exception as error:  # zipfile and torch check little of what they read
             raise _damaged(name) from error
-        self.tensors = named_tensors(state, name)
+        self.tensors, self.arguments = named_tensors(state, name), arguments_in(state)
         self.shapes: Mapping[str, Size] = {name: tensor.shape for name, tensor in self.tensors.items()}
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:

@@ -68,17 +68,32 @@ LIBRARIES |= {"Megatron Core": (megatron, by_group, "megatron")}
 @pytest.mark.parametrize("save, split, model_type", LIBRARIES.values(), ids=LIBRARIES)
 def test_a_number_of_heads_is_enough(save, split, model_type, tmp_path, as_user):
     weights, x = save(tmp_path), random(TOKENS, WIDTH)
-    with pytest.raises(CheckpointError, match=r"--heads N"):
-        open_checkpoint(tmp_path)
+    if model_type != "gpt2":
+        with pytest.raises(CheckpointError, match=r"--heads N"):
+            open_checkpoint(tmp_path)
     checkpoint = open_checkpoint(tmp_path, heads=HEADS)
     assert (checkpoint.model_type, len(checkpoint)) == (model_type, 2)
-    assert any(f"The number of heads was given as {HEADS}" in remark for remark in checkpoint.remarks)
+    said = (
+        "in the model_args of ckpt.pt, which is the number that was given" if model_type == "gpt2" else "not compared"
+    )
+    assert any(said in remark for remark in checkpoint.remarks)
     for layer, plan in zip(checkpoint, checkpoint.plans, strict=True):
         q, k = split(x @ weights[plan.query].T)
         of_q, of_k = layer.form.per_head()
         torch.testing.assert_close((x @ of_q) @ (x @ of_k).mT, torch.einsum("ihd,jhd->hij", q, k))
     assert (checkpoint.plans[0].part == "encoder") == (model_type == "timm")
     assert any("the files do not tell" in words for words in checkpoint.left_out) == (model_type == "timm")
+
+
+def test_the_number_of_heads_beside_the_weights_is_enough_and_is_not_contradicted(tmp_path, as_user):
+    nanogpt(tmp_path)
+    for told in (tmp_path, tmp_path / "ckpt.pt"):
+        checkpoint = open_checkpoint(told)
+        assert {plan.heads for plan in checkpoint.plans} == {HEADS}
+        (said,) = (remark for remark in checkpoint.remarks if "heads" in remark)
+        assert said.startswith(f"The number of heads is n_head = {HEADS} in the model_args of ckpt.pt. The tensors")
+        with pytest.raises(ParameterError, match=f"heads is {HEADS // 2}, but n_head .* is {HEADS}; leave --heads out"):
+            open_checkpoint(told, heads=HEADS // 2)
 
 
 def test_of_several_files_one_has_to_be_named(tmp_path, as_user):
