@@ -9,7 +9,7 @@ from torch import Size
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import Attention, Refused
 from attngeo.checkpoints.architectures.stacks import modules_of, stacks_of, top_config
-from attngeo.checkpoints.tensorfiles import TensorFile
+from attngeo.checkpoints.tensorfiles import TensorFile, known_format
 from attngeo.errors import CheckpointError, ParameterError
 
 CLIP_CONFIG = "open_clip_config.json"
@@ -72,6 +72,8 @@ def with_heads(shapes: Mapping[str, Size], heads: int, model_type: str | None) -
         if model_type or stacks:
             break
     else:
+        if known := known_format(" ".join(shapes)):
+            raise CheckpointError(f"the tensors have the names of {known}.")
         raise CheckpointError(
             "there is no config.json, and the names of the tensors are not those of nanoGPT, timm, open_clip or"
             " Megatron Core; name a type that they fit (--as TYPE --heads N)."

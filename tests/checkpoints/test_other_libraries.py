@@ -4,6 +4,7 @@ Small checkpoints are written as those libraries name their tensors, and the log
 compared with those of the libraries' computation, written again here in float64.
 """
 
+import argparse
 import json
 
 import pytest
@@ -171,6 +172,29 @@ def test_what_may_be_another_attention_is_refused(save, named, tmp_path, as_user
     save(tmp_path)
     with pytest.raises(CheckpointError, match=named):
         open_checkpoint(tmp_path, heads=HEADS)
+
+
+FORMATS = {
+    "fair-esm": ("encoder.sentence_encoder.layers.0.self_attn.q_proj.weight", "fairseq or fair-esm. .*facebook/esm2_"),
+    "Megatron-LM": (
+        "language_model.encoder.layers.0.self_attention.query_key_value.weight",
+        r"Megatron-LM\. .*convert_megatron_gpt2",
+    ),
+}
+
+
+@pytest.mark.parametrize("name, way_out", FORMATS.values(), ids=FORMATS)
+def test_formats_that_are_not_read_are_named_with_the_way_out(name, way_out, tmp_path, as_user):
+    state = {name: random(*WEIGHT)}
+    torch.save({"args": argparse.Namespace(heads=HEADS), "model": state}, tmp_path / "m.pt")
+    with pytest.raises(CheckpointError, match=f"m.pt is a checkpoint of {way_out}"):
+        open_checkpoint(tmp_path / "m.pt")
+    save_file(state, tmp_path / "m.safetensors")
+    with pytest.raises(CheckpointError, match=f"tensors have the names of {way_out}"):
+        open_checkpoint(tmp_path / "m.safetensors", heads=HEADS)
+    torch.save({"args": argparse.Namespace(heads=HEADS), "model": {"w": random(2, 2)}}, tmp_path / "m.pt")
+    with pytest.raises(CheckpointError, match=r"m\.pt is cut short or damaged, or holds other things than tensors"):
+        open_checkpoint(tmp_path / "m.pt")
 
 
 def test_a_stated_type_is_read_with_its_heads(tmp_path, as_user):
