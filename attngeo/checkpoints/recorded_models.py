@@ -96,7 +96,7 @@ def comparison(
     with_positions = [other for other in kind if positions in ("", other.positions)]
     of_size = [other for other in with_positions if size / ALIKE <= other.size <= size * ALIKE]
     encoding = f" with {positions} position{' embedding' if positions == 'learned' else ''}s" if positions else ""
-    reads = "language" if modality == "text" else modality
+    reads = {"text": "language", "proteins": "protein"}.get(modality, modality)
     models, few = f"{reads} {part}s", f"fewer than {FEWEST}"
     for chosen, words, why in (
         (of_size, f" of about this size{encoding}", ""),

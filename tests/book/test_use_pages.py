@@ -26,6 +26,7 @@ from small_models import WIDTH, small_model
 from transformers import AutoModelForCausalLM, BertModel, GPT2LMHeadModel, GPTNeoXForCausalLM, Qwen3ForCausalLM
 
 import attngeo
+import attngeo.checkpoints
 from attngeo import ModelTable, ScoreTable
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.cli import cli, main
@@ -164,6 +165,7 @@ def test_the_outputs_of_the_quick_start_notebook_are_what_its_cells_show(weights
 
 def test_every_public_name_is_on_the_page_of_python():
     page = (ROOT / "book/use/api.md").read_text("utf-8")
+    assert set(attngeo.checkpoints.__all__) <= set(attngeo.__all__)
     for name in attngeo.__all__:
         assert re.search(rf":: attngeo\.{name}(\(\))?\n", page), name
     sections = re.split("^## ", page, flags=re.MULTILINE)[1:]

@@ -64,6 +64,12 @@ def test_a_type_of_several_modalities_is_compared_on_a_condition():
     assert condition not in comparison("decoder", "learned", "gpt2", 12, 768)
 
 
+def test_models_of_proteins_are_called_protein_models(monkeypatch):
+    models = tuple(made(5, 0.3, modality="proteins", model_type="mine"))
+    monkeypatch.setattr(recorded_models, "recorded_models", lambda: models)
+    assert "For comparison, 5 protein encoders of" in comparison("encoder", "learned", "mine", 12, 768)
+
+
 def test_models_of_images_are_compared_with_models_of_images():
     assert "12 vision encoders of about this size with learned position embeddings have" in comparison(
         "encoder", "learned", "vit", 12, 768
