@@ -128,7 +128,7 @@ class Checkpoint:
     def left_out(self) -> list[str]:
         """Components of the model's attention that are not part of ``W_qk``.
 
-        They are found by the configuration and the names of the tensors.
+        They are identified by the configuration and the tensor names.
         """
         return remarks.left_out(self.plans, self._folding) if self.reading.matrix == "qk" else []
 
@@ -136,7 +136,7 @@ class Checkpoint:
     def unread(self) -> list[str]:
         """Tensors that have the name of a query weight but belong to no layer of this checkpoint.
 
-        They may belong to a tower that the model type does not describe.
+        They may belong to a tower that is missing in the description of the model type.
         """
         read = {plan.query for plan in (*self.plans, *self._folding.without_rotation)}
         return remarks.unread(self._tensors.files, read)

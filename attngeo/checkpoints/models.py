@@ -46,10 +46,11 @@ class Model(Checkpoint):
     Use `open_model` to create this object.
 
     Args:
-        model: name and configuration of the model. Its first file are the weights, and others are computed from them.
+        model: name, configuration and weights of the model. The first file contains the stored weights, and further
+            files contain weights that are computed from them.
         reading: matrix whose forms are read, and the gains and rotations that are included in them.
         adapter: LoRA adapter that is merged into the queries and keys.
-        gather: whether weights that are sharded over processes are put together.
+        gather: whether to gather weights that are sharded over processes.
     """
 
     def __init__(

@@ -14,9 +14,9 @@ from attngeo.errors import CheckpointError, ParameterError, needs
 @click.command
 @click.argument("checkpoints", type=options.CHECKPOINT, metavar="PATH_OR_ID...", nargs=-1, required=True)
 @options.scoring
-@click.option("--plot", **options.once, help="Plot the scores (or W_qk of --layer) as .svg, .png or .pdf.")
+@click.option("--plot", **options.once, help="Plot the scores, or W_qk of one layer, as .svg, .png or .pdf.")
 @click.option("--layer", type=click.IntRange(0), metavar="N", help="Score only this layer, in every part of the model.")
-@click.option("--head", type=click.IntRange(0), metavar="N", help="Score only this head of the layer given by --layer.")
+@click.option("--head", type=click.IntRange(0), metavar="N", help="Score only this head of the selected layer.")
 @click.option("--positions", is_flag=True, help="Split each symmetry score by the space of the position embeddings.")
 # the others are those of open_checkpoint
 @click.option("--revision", metavar="R", help="Read this branch, tag or commit of the Hub repository.")

@@ -24,8 +24,8 @@ def command(name, dry_run, missing, workers, scheduler, tables, any_code) -> Non
     lists all experiments. Interrupted runs continue from their last checkpoint. Runs already in progress in another
     process are skipped, so several copies of the command can run in parallel.
 
-    With --tables, the command moves finished runs from their own folders into the tables of the experiment. Without
-    NAME, it does this for all experiments and updates the table of experiments in data/runs/README.md.
+    The option for tables moves finished runs from their own folders into the tables of the experiment. Without NAME,
+    this option does the same for all experiments and updates the table of experiments in data/runs/README.md.
     """
     with needs("train", "attngeo experiment"):  # pandas, which no --help waits for
         from attngeo.experiments.runs import experiments

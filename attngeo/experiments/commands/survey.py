@@ -14,9 +14,7 @@ from attngeo.files.checkout import CheckoutError, data
 
 @click.command
 @click.argument("models", nargs=-1, type=options.CHECKPOINT, metavar="[MODEL]...")
-@click.option(
-    "--group", "label", metavar="G", default="", show_default=False, help="Score all models of this group (see --list)."
-)
+@click.option("--group", "label", metavar="G", default="", show_default=False, help="Score all models of this group.")
 @click.option("--resume", is_flag=True, help="Skip models that already have a record.")
 @click.option("-o", "--output", type=options.FOLDER, help="Write the records to this folder.")
 @options.reading
@@ -32,8 +30,8 @@ def command(models, label, resume, output, model_type, workers, scheduler, gamma
     checkout of attngeo, the records of models in the built-in list go to data/survey. For all other models, set a
     folder with -o. An existing record is not overwritten if it was computed from different weights.
 
-    If a model fails, the remaining models are still recorded, and the error is printed at the end. With --workers or
-    --scheduler, which need the extra cluster, each worker scores one model at a time.
+    If a model fails, the remaining models are still recorded, and the error is printed at the end. The work can be
+    distributed over several workers, each of which scores one model at a time. This needs the extra cluster.
     """
     folder = output
     with suppress(CheckoutError):

@@ -66,9 +66,9 @@ class TrainingConfig:
     held_out: Annotated[float, Meta(gt=0, le=0.5), "Hold out this share of the documents for evaluation."] = 0.05
 
     layers: Annotated[Size, "Set the number of layers."] = 4
-    d_model: Annotated[Size, "Set the width of the embedding."] = 256
+    d_model: Annotated[Size, "Set the width d of the embedding."] = 256
     heads: Annotated[Size, "Set the number of heads per layer, which must divide the width."] = 4
-    d_ff: Annotated[Size | None, "Set the width of the feed-forward layers. The default is 4 times --d-model."] = None
+    d_ff: Annotated[Size | None, "Set the width of the feed-forward layers (default: 4 d)."] = None
     dropout: Annotated[float, Meta(ge=0, lt=1), "Set the dropout rate of hidden states and attention weights."] = 0.1
     positions: Annotated[_names(Positions), "Set the type of positional encoding."] = "learned"
     position_table: Annotated[
