@@ -3,7 +3,6 @@
 import pandas as pd
 
 from attngeo.experiments.runs.numbers_in_words import number
-from chapters.why import scores_between_places
 from attngeo.files.checkout import data
 
 RELEASED = {  # what a reader knows these models by
@@ -27,7 +26,7 @@ def trained() -> pd.DataFrame | None:
 
 def places_table() -> pd.DataFrame:
     """A row for each released model, and for each type of positional encoding of our encoders that were measured."""
-    medians = scores_between_places.recorded().groupby("model")[list(COLUMNS)].median()
+    medians = pd.read_csv(data("positions", "scores_between_places.csv")).groupby("model")[list(COLUMNS)].median()
     rows = [
         dict(zip(("model", "objective", "positional encoding", "seeds"), (*words, "–"), strict=True))
         | {title: medians.loc[model, column] for column, title in COLUMNS.items()}

@@ -231,11 +231,6 @@ def _write(file: Path, rows: list[dict]) -> None:
     write_text(file, pd.DataFrame(rows).to_csv(index=False, float_format="%.6g"))
 
 
-def recorded() -> pd.DataFrame:
-    """The recorded rows; layers count from 0."""
-    return pd.read_csv(data("positions", "scores_between_places.csv"))
-
-
 if __name__ == "__main__":
     try:
         where = Path(sys.argv[1])
