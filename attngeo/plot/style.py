@@ -32,10 +32,12 @@ DIVERGING = "RdBu_r"  # signed values, white at zero: give vmin = -vmax
 ALT_WORDS = 60
 NARROW = 3.4  # inches, the width of a figure on a phone at its own size
 LETTERS = 38  # of a line of its labels
-LINE = 0.17  # inches, its height
+LINE = 0.19  # inches, its height with the gap below
 TICK_LETTERS = 15  # of a line of words beside its panel
+SMALL_LETTERS = 30  # of one line there in small letters, at most
 NUMBER_LETTERS = 6  # of a number there, at most
 SEQUENTIAL = "cividis"  # values of one sign
+LAYERS = "blend:#7b3294,#c08a00"  # lines in an order, by seaborn: all of them stand out on white and on black
 
 _STYLE = mpl.rc_params_from_file(Path(__file__).with_name("house.mplstyle"), use_default_template=False)
 
@@ -94,8 +96,12 @@ def one_column(figure: Figure) -> Figure:
             axes.set_xlabel(axes.get_xlabel(), loc="right")
         if any(len(words) > TICK_LETTERS and "$" not in words for words in ticks):
             broken = [textwrap.fill(words, TICK_LETTERS) for words in ticks]
-            lines, room = max(words.count("\n") + 1 for words in broken), axes.get_position().height / len(ticks)
-            if lines * LINE <= room * copy.get_figheight():
+            needed = LINE * len(ticks) * max(words.count("\n") + 1 for words in broken)
+            room = axes.get_position().height * copy.get_figheight()
+            taller = len(panels) == 1 and max(map(len, ticks)) > SMALL_LETTERS
+            if taller and needed > room:
+                copy.set_figheight(copy.get_figheight() + needed - room)
+            if taller or needed <= room:
                 axes.set_yticks(axes.get_yticks(), broken)
             else:
                 axes.tick_params(axis="y", labelsize="x-small")

@@ -90,18 +90,20 @@ def which_side(kinds: dict[str, Float[Tensor, "draws d d"]]) -> CaptionedFigure:
     panel.set_yticks(range(len(order)), order)
     at_theorem = order.index(THEOREM)
     panel.annotate(
-        "the paper expects columns",
+        "the paper\nexpects columns",
         (float(means[THEOREM].mean()), at_theorem),
-        (18, 0),
+        (14, 0),
         textcoords="offset points",
         color=DECODER,
         fontsize="small",
         va="center",
         arrowprops={"arrowstyle": "<-", "color": DECODER},
     )
-    for x, side, ends in ((0.02, "rows", "left"), (0.98, "columns", "right")):
-        words = f"long norms\namong the {side}"
-        panel.text(x, 1.02, words, transform=panel.transAxes, ha=ends, va="bottom", fontweight="bold")
+    left, right = panel.get_xlim()
+    panel.set_xlim(right=right + 0.2 * (right - left))  # room for these words on a phone
+    for x, side, ends in ((0, "rows", "left"), (1, "columns", "right")):
+        words = {"s": f"long norms\namong {side}", "fontsize": "small", "fontweight": "bold"}
+        panel.text(x, 1.02, **words, transform=panel.transAxes, ha=ends, va="bottom")
     panel.set(xlabel="log of the unevenness of columns, minus that of rows", ylabel="", ylim=(len(order) - 0.5, -0.5))
     caption = rf"""Whether the few large norms of an update occur among its rows or among its columns, under different assumptions. Orange
     points show next-token prediction, as in decoders. Blue points show prediction from both sides or prediction of masked tokens, as in

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -90,6 +92,16 @@ def test_on_a_phone_the_legend_of_a_single_panel_stands_below_it_and_no_label_is
     for box in (axes.xaxis.label.get_window_extent(), narrow.legends[0].get_window_extent()):
         assert 0 <= box.x0 and box.x1 <= narrow.bbox.x1
     assert narrow.legends[0].get_window_extent().y1 <= axes.xaxis.label.get_window_extent().y0
+
+
+def test_on_a_phone_a_panel_grows_until_its_long_labels_have_room():
+    figure, panel = new_figure(7.6, 3.4)
+    panel.set_yticks(range(8), [f"{k} tokens are the context of all the others" for k in range(8)])
+    narrow = one_column(figure)
+    narrow.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in narrow.axes[0].get_yticklabels()]
+    assert all(above.y0 > below.y1 for below, above in pairwise(boxes))
+    assert min(box.x0 for box in boxes) >= 0 and narrow.get_figheight() > 3.4
 
 
 @pytest.mark.parametrize("caption, alt", [(" ", "a"), ("c", "\n"), ("c", "a " * 61)])

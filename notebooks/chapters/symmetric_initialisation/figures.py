@@ -15,9 +15,9 @@ from chapters.symmetric_initialisation.starts import AGAIN, BAND, BASELINE, STAR
 from attngeo.plot.style import (
     DECODER,
     ENCODER,
+    LAYERS,
     NEUTRAL,
     PALETTE,
-    SEQUENTIAL,
     CaptionedFigure,
     house_style,
     new_figure,
@@ -173,7 +173,7 @@ def figure_s5(setting: Setting) -> CaptionedFigure:
         look = {"color": COLOURS[start], "linestyle": DASHES[start]}
         loss.plot(arm.curves(LOSS).mean(axis=1), label=start, **look)
         sns.lineplot(**over_steps, errorbar=("pi", 50), ax=median, **look)
-        sns.lineplot(**over_steps, errorbar=None, hue="layer", palette=SEQUENTIAL, legend=panel is layers[0], ax=panel)
+        sns.lineplot(**over_steps, errorbar=None, hue="layer", palette=LAYERS, legend=panel is layers[0], ax=panel)
         panel.set(title=f"{start}: s by layer", xlabel="step", ylabel="", ylim=(-0.3, 1.05))
         ends = rows.groupby("step")["symmetry"].median().iloc[[0, -1]]
         medians.append(f"from {ends.iloc[0]:.2f} to {ends.iloc[1]:.2f} ({start})")

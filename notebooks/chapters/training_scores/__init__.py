@@ -20,7 +20,7 @@ from chapters.training_scores.planned import DECODER, ENCODER, planned_pairs
 from livingpaper.claims.published import read_published, trained_widths
 from livingpaper.claims.results import Comparison, Relation, compare
 from livingpaper.claims.seed_intervals import Case, Training, joined, too_small
-from attngeo.plot.style import NEUTRAL, PART_COLOURS, SEQUENTIAL, CaptionedFigure, house_style, new_figure
+from attngeo.plot.style import LAYERS, NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
 from attngeo.files.checkout import data
 from attngeo.experiments.runs.arms import LOSS, PARTS, Arm, Contrast, Measure, arms, contrasts
 from attngeo.experiments.runs.estimates import Estimate, over_seeds
@@ -430,7 +430,7 @@ def by_layer(pair: Contrast) -> CaptionedFigure:
     spans = []
     for column, arm in zip(grid.T, (pair.first, pair.second), strict=True):
         layers = pd.concat(run.layer_scores() for run in arm.runs).assign(layer=lambda rows: rows["layer"] + 1)
-        part, style = PARTS[arm.config["objective"]], {"palette": SEQUENTIAL, "estimator": "median", "errorbar": None}
+        part, style = PARTS[arm.config["objective"]], {"palette": LAYERS, "estimator": "median", "errorbar": None}
         for panel, score in zip(column, SCORES, strict=True):
             sns.lineplot(layers, x="step", y=score, hue="layer", legend=panel is grid[0, 0], ax=panel, **style)
             last = layers[layers["step"] == layers["step"].max()].groupby("layer")[score].median()
