@@ -658,7 +658,9 @@ def read_outs_and_symmetry(of: pd.DataFrame) -> CaptionedFigure:
     sns.lineplot(rows, x="step", y="value", ax=panel, **style)
     panel.axhline(0, color=NEUTRAL, linewidth=0.8)
     panel.set(ylabel="evenness, or $s$")
-    sns.move_legend(panel, "center left", bbox_to_anchor=(1, 0.5))
+    explained = zip(*panel.get_legend_handles_labels(), strict=True)
+    lines = {words: line for line, words in explained if words not in ("arm", "measure")}  # these are headings
+    panel.legend(lines.values(), lines, loc="center left", bbox_to_anchor=(1, 0.5))
     middle = of.groupby(["arm", "step"])[list(names)].mean().round(2)
     early, late = middle.loc["encoder", 200], middle.loc["encoder"].iloc[-1]
     words = (

@@ -281,16 +281,15 @@ def score_by_correlation(updates: list[RandomUpdates], measured: float, d: int) 
     panel.plot(grid, grid, "--", color=NEUTRAL, linewidth=1, label="orthonormal embeddings: s = ρ")
     panel.plot(grid, [isotropic_score(r, d) for r in grid], color="black", label=f"random embeddings, d = {d}")
     cross = (measured, isotropic_score(measured, d))
-    panel.plot(*cross, "X", color=ENCODER, markersize=13, markeredgecolor="white")
-    words = f"measured in\nuntrained models: ρ = {typeset(f'{measured:.3f}')}"
-    panel.annotate(words, cross, (0.2, -0.5), color=ENCODER, arrowprops={"arrowstyle": "->"})
+    words = f"measured in untrained models: ρ = {typeset(f'{measured:.3f}')}"
+    panel.plot(*cross, "X", color=ENCODER, markersize=11, markeredgecolor="white", label=words)
     panel.set(xlabel="ρ: correlation between the two coefficients of a pair", ylabel="symmetry score s of the update")
     panel.legend(fontsize="small")
     caption = r"""Symmetry score of simulated updates against the correlation $\rho$ between $\beta_{ij}$ and
     $\beta_{ji}$. Each point represents one update with random embeddings. The cross marks the mean correlation that we
     measured in untrained models with the masked objective."""
     alt = f"""Scatter plot of the symmetry score of updates against the correlation between the two coefficients of a pair.
-    The points follow the diagonal from −1 to 1. A cross marks the correlation {typeset(f"{measured:.2f}")}, which we measured in
+    The points follow the diagonal from −1 to 1. A cross marks the correlation {typeset(f"{measured:.3f}")}, which we measured in
     untrained models."""
     return CaptionedFigure(figure, "fig-update-scores", caption, alt)
 

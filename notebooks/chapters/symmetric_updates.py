@@ -118,7 +118,7 @@ def argument_figure(met: dict[str, pd.Series], objective: Objective, bert: float
         panel.text(max(mean, 0) + deviation + 0.02, place, number(mean, 2), va="center", fontweight="bold")
     at_step = list(met).index(STEP)
     panel.plot(bert, at_step + 0.42, "^", color=NEUTRAL, markersize=7, clip_on=False)
-    panel.text(bert + 0.03, at_step + 0.46, f"BERT-base: {bert:.2f}", va="center", fontsize="small")
+    panel.text(bert + 0.03, at_step + 0.46, f"BERT-base: {bert:.2f}", va="center", fontsize="x-small")
     panel.axvline(1, color=NEUTRAL, linestyle="--")
     panel.set_yticks(places, [wrapped(name) for name in met])
     panel.set(xlim=(min(0.0, *means) - 0.02, 1.12), xlabel="cosine, correlation or symmetry score (1: fully met)")

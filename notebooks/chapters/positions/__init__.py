@@ -182,7 +182,7 @@ def symmetry_by_arm(experiments: Mapping[str, Judged], made: str = "") -> Captio
     parts = {part: PART_COLOURS[part] for part in ("encoder", "decoder")}
     columns = 3 if len(experiments) > 4 else 2
     rows_of = -(-len(experiments) // columns)
-    figure, panels = new_figure(6.4, 2.0 * rows_of, rows_of, columns, sharey=True, squeeze=False)
+    figure, panels = new_figure(6.4, 2.4 * rows_of, rows_of, columns, sharey=True, squeeze=False)
     for panel in panels.flat[len(experiments) :]:
         panel.remove()
     brief, silence = [], ""
@@ -193,7 +193,7 @@ def symmetry_by_arm(experiments: Mapping[str, Judged], made: str = "") -> Captio
         style = {"x": "positions", "y": "s", "hue": "model", "order": here, "hue_order": list(parts), "ax": panel}
         sns.stripplot(rows, palette=parts, dodge=True, size=4, alpha=0.6, legend=panel is panels.flat[0], **style)
         style |= {"palette": ["black", "black"], "dodge": 0.4, "linestyle": "none", "legend": False}
-        sns.pointplot(rows, marker="_", markersize=12, err_kws={"linewidth": 1.5}, errorbar=_ends, **style)
+        sns.pointplot(rows, marker="_", markersize=9, err_kws={"linewidth": 1.5}, errorbar=_ends, **style)
         panel.axhline(0, color=NEUTRAL, linewidth=0.8)
         panel.set(xlabel="positional encoding", ylabel="symmetry $s$", title=title)
         if judgement.outcome is Outcome.UNDECIDED:
