@@ -9,20 +9,21 @@
 # %% [markdown]
 # # Details: Theorems on why query-key matrices become symmetric
 #
-# This page proves the theorems behind the page [Why?](why.py), and says what each of them leaves open. The theorems answer four questions.
-# How does the symmetry of a layer follow from its heads? Why do slow waves of position embeddings make a matrix symmetric? Why does an
-# encoder have no reason to prefer one side of a token? And why is it not enough that two positions help each other equally?
+# On this page, we prove the theorems behind the page [Why?](why.py), and we describe what each theorem leaves open. The
+# theorems answer four questions. How does the symmetry of a layer follow from its heads? Why do slow waves of position
+# embeddings make a matrix symmetric? Why does an encoder have no reason to prefer one side of a token? And why is it not
+# sufficient for symmetry that two positions help to predict each other equally well?
 #
 # :::{admonition} How sure is this
-# All statements on this page are proven, and every check compares a formula with an independent computation. The statements about heads
-# hold for every layer, trained or not. The other statements are about kernels, texts and updates that satisfy the assumptions named in
-# them. Whether trained models satisfy these assumptions is an empirical question, which no proof on this page answers. The page
-# [with the planned experiments](why_plans.py) has what we measured.
+# All statements on this page are proven, and every check compares a formula with an independent computation. The statements
+# about heads hold for every layer, whether trained or not. The other statements hold for kernels, texts and updates that
+# satisfy the stated assumptions. Whether trained models satisfy these assumptions is an empirical question, which no proof
+# on this page answers. Our measurements are on the page [with the planned experiments](why_plans.py).
 # :::
 
 # %% tags=["parameters", "remove-input"]
-n_positions: int = 256  # positions of a block in the figure and in the checks on ends and on decoders; in [128, 512]
-n_tokens: int = 6  # tokens of a sequence in the check of the four blocks; in [3, 12]
+n_positions: int = 256  # sequence length in the figure and in the checks on ends and on decoders; in [128, 512]
+n_tokens: int = 6  # sequence length in the check of the four blocks; in [3, 12]
 seed: int = 1  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
@@ -51,25 +52,26 @@ from attngeo.gradients.token_counts import MarkovChain, kernel
 # %% [markdown]
 # ## Heads that agree on a direction, and heads that do not
 #
-# The matrix of a layer is the sum of the matrices of its heads, $M = \sum_h M_h$. Write $M_h = S_h + N_h$ with a symmetric part
-# $S_h$ and a skew-symmetric part $N_h$. The skew-symmetric part is the *direction* of a head: transposing $M_h$ exchanges who
-# asks (the query) and who answers (the key), and changes nothing but the sign of $N_h$. The score of a layer depends on its heads
-# in two ways. One is how symmetric the heads are by themselves. The other is how their parts add up.
+# The matrix of a layer is the sum of the matrices of its heads, $M = \sum_h M_h$. We write $M_h = S_h + N_h$, where $S_h$ is
+# the symmetric and $N_h$ the skew-symmetric part. We call $N_h$ the *direction* of the head, because transposing $M_h$
+# exchanges the roles of queries and keys, and changes only the sign of $N_h$. The score of a layer depends on two properties
+# of its heads: how symmetric the individual heads are, and how far their symmetric and their skew-symmetric parts reinforce
+# or cancel each other.
 #
-# For $H$ heads let
+# For a layer with $H$ heads, let
 #
 # $$
 # s_h = \frac{\sum_h \|S_h\|^2 - \sum_h \|N_h\|^2}{\sum_h \|S_h\|^2 + \sum_h \|N_h\|^2}, \qquad
 # c_S = \frac{\|\sum_h S_h\|^2}{\sum_h \|S_h\|^2}, \qquad c_N = \frac{\|\sum_h N_h\|^2}{\sum_h \|N_h\|^2} .
 # $$ (eq-coherences)
 #
-# We call $s_h$ the score of the heads by themselves, and $c_S$ and $c_N$ the *coherence* of the symmetric and of the skew-symmetric
-# parts. All norms are Frobenius norms.
+# We call $s_h$ the score of the individual heads. We call $c_S$ the *coherence* of the symmetric parts and $c_N$ the
+# coherence of the skew-symmetric parts. All norms are Frobenius norms.
 #
-# ````{prf:proposition} the score of a layer by its heads and their directions
+# ````{prf:proposition} the score of a layer, from its heads and their directions
 # :label: prop-head-directions
 #
-# Let some $S_h$ and some $N_h$ be different from zero, and $M \neq 0$.
+# Let at least one $S_h$ and at least one $N_h$ be different from zero, and let $M \neq 0$.
 #
 # 1. The score of the layer is
 #
@@ -77,45 +79,54 @@ from attngeo.gradients.token_counts import MarkovChain, kernel
 #    s = \frac{c_S (1 + s_h) - c_N (1 - s_h)}{c_S (1 + s_h) + c_N (1 - s_h)} .
 #    $$ (eq-head-directions)
 #
-#    Both coherences lie between 0 and $H$. A coherence is $H$ exactly if the parts of all heads are equal.
-# 2. Transpose any of the heads. The norms of $S_h$ and $N_h$ for each head, $s_h$ and $c_S$ stay as they are; $s$ changes
-#    through $c_N$ alone, and falls as $c_N$ grows. If each head is transposed or not by an independent toss of a fair coin, the
-#    expectation of $c_N$ is 1, and that of $s$ is at least the value of {eq}`eq-head-directions` at $c_N = 1$.
-# 3. Let the heads be random, independent of each other, and let $\mathbb{E} M_h = 0$ for all but at most one of them. Then
-#    $\mathbb{E} \|\sum_h S_h\|^2 = \mathbb{E} \sum_h \|S_h\|^2$, and likewise for the $N_h$.
-# 4. Let the joint law of the heads stay the same if any single head is multiplied by $-1$, and let $\sum_h\|S_h\|$ and
-#    $\sum_h \|N_h\|$ be almost surely positive. Then $\mathbb{E}\, c_S = \mathbb{E}\, c_N = 1$. This condition is met if all
-#    weights are independent and each has a law that is symmetric about 0, also if heads share their keys.
+#    Both coherences lie between 0 and $H$. A coherence equals $H$ if and only if the corresponding parts of all heads are
+#    equal.
+# 2. Transposing any of the heads changes neither the norms of $S_h$ and $N_h$ for any head nor $s_h$ and $c_S$. It changes
+#    $s$ only through $c_N$, and $s$ decreases as $c_N$ increases. If an independent toss of a fair coin decides for each
+#    head whether the head is transposed, the expectation of $c_N$ is 1, and the expectation of $s$ is at least the value of
+#    {eq}`eq-head-directions` at $c_N = 1$.
+# 3. Let the heads be random and independent of each other, and let $\mathbb{E} M_h = 0$ for all heads except at most one.
+#    Then $\mathbb{E} \|\sum_h S_h\|^2 = \mathbb{E} \sum_h \|S_h\|^2$, and the same holds for the $N_h$.
+# 4. Suppose that the joint distribution of the heads does not change if any single head is multiplied by $-1$, and that
+#    $\sum_h\|S_h\|$ and $\sum_h \|N_h\|$ are almost surely positive. Then $\mathbb{E}\, c_S = \mathbb{E}\, c_N = 1$. The
+#    condition on the joint distribution is met if all weights are independent and each weight has a distribution that is
+#    symmetric about 0, even if heads share their keys.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# A symmetric and a skew-symmetric matrix are orthogonal, so $\|M\|^2 = \|\sum S_h\|^2 + \|\sum N_h\|^2$ and
-# $s = (\|\sum S_h\|^2 - \|\sum N_h\|^2)/\|M\|^2$. With $E = \sum_h \|M_h\|^2$ the definition of $s_h$ reads
+# Symmetric matrices are orthogonal to skew-symmetric matrices. Therefore, $\|M\|^2 = \|\sum S_h\|^2 + \|\sum N_h\|^2$ and
+# $s = (\|\sum S_h\|^2 - \|\sum N_h\|^2)/\|M\|^2$. Let $E = \sum_h \|M_h\|^2$. By the definition of $s_h$, we have
 # $\sum \|S_h\|^2 = E(1 + s_h)/2$ and $\sum \|N_h\|^2 = E(1 - s_h)/2$. Hence $\|\sum S_h\|^2 = c_S E (1 + s_h)/2$ and
-# $\|\sum N_h\|^2 = c_N E(1 - s_h)/2$, which gives {eq}`eq-head-directions` after division by $E/2$. By the inequality of Cauchy and
-# Schwarz $\|\sum_h S_h\|^2 \le H \sum_h \|S_h\|^2$, with equality exactly for equal parts.
+# $\|\sum N_h\|^2 = c_N E(1 - s_h)/2$, which gives {eq}`eq-head-directions` after division by $E/2$. By the Cauchy–Schwarz
+# inequality, $\|\sum_h S_h\|^2 \le H \sum_h \|S_h\|^2$, with equality if and only if all parts are equal. The same holds for
+# the $N_h$.
 #
-# For 2, $M_h^\top = S_h - N_h$. With signs $\epsilon_h = \pm 1$ for heads that are kept and transposed,
-# $\|\sum \epsilon_h N_h\|^2 = \sum_{g,h} \epsilon_g \epsilon_h \langle N_g, N_h\rangle$. The expectation of
-# $\epsilon_g\epsilon_h$ is 0 for $g \neq h$ and 1 for $g = h$. With $A = c_S(1 + s_h)$ and $B = 1 - s_h$ the score is
-# $2A/(A + B c_N) - 1$, which decreases in $c_N$ and is convex; Jensen's inequality gives the last sentence.
+# For part 2, note that $M_h^\top = S_h - N_h$. Let $\epsilon_h = -1$ if head $h$ is transposed, and $\epsilon_h = 1$
+# otherwise. Then $\|\sum \epsilon_h N_h\|^2 = \sum_{g,h} \epsilon_g \epsilon_h \langle N_g, N_h\rangle$. The expectation of
+# $\epsilon_g\epsilon_h$ is 0 for $g \neq h$ and 1 for $g = h$. Hence $c_N$ has expectation 1.  With $A = c_S(1 + s_h)$ and
+# $B = 1 - s_h$, the score is $2A/(A + B c_N) - 1$, which is a decreasing and convex function of $c_N$. The statement about
+# the expectation of $s$ follows from Jensen's inequality.
 #
-# For 3, $\mathbb{E}\langle S_g, S_h \rangle = \langle \mathbb{E} S_g, \mathbb{E} S_h \rangle = 0$ for $g \neq h$, as one of
-# the two expectations is 0. What is left of $\mathbb{E}\|\sum_h S_h\|^2$ are the terms with $g = h$.
+# For part 3, let $g \neq h$. Then $\mathbb{E}\langle S_g, S_h \rangle = \langle \mathbb{E} S_g, \mathbb{E} S_h \rangle = 0$,
+# because at least one of the two expectations is 0.  Only the terms with $g = h$ therefore contribute to
+# $\mathbb{E}\|\sum_h S_h\|^2$.
 #
-# For 4, multiply the heads by independent fair signs $\epsilon_h$. This does not change their joint law, nor any norm
-# $\|S_h\|$. So $\mathbb{E}\, c_S = \mathbb{E} \sum_{g,h} \epsilon_g \epsilon_h \langle S_g, S_h \rangle / \sum_h \|S_h\|^2$. Take the
-# expectation over the signs first, given the heads: only $g = h$ is left, and the ratio is 1. If the query weights
-# of a head are independent of all other weights and have the law of their negatives, changing their sign changes the sign of
-# $M_h = W_{q,h} W_{k,h}^\top$ and no joint law.
+# For part 4, multiply the heads by independent random signs $\epsilon_h = \pm 1$ with equal probabilities. This changes
+# neither the joint distribution of the heads nor any norm $\|S_h\|$. Therefore,
+# $\mathbb{E}\, c_S = \mathbb{E} \sum_{g,h} \epsilon_g \epsilon_h \langle S_g, S_h \rangle / \sum_h \|S_h\|^2$. We first take
+# the expectation over the signs for given heads. Only the terms with $g = h$ remain, so that the ratio is 1.  The same
+# argument applies to $c_N$. Finally, suppose that the query weights of each head are independent of all other weights and
+# have the same distribution as their negatives. Then changing the sign of these query weights changes the sign of
+# $M_h = W_{q,h} W_{k,h}^\top$ but does not change the joint distribution of the heads.
 # ```
 # ````
 #
-# {prf:ref}`prop-sum-over-heads` has the first part in the form of a ratio. Part 3 is weaker than part 4, and the difference
-# matters for small layers: the expectation of a ratio is not the ratio of the expectations. If two heads are $x_1 F$ and
-# $x_2 F$ with one matrix $F$ and independent numbers that are $-1$ with probability 2/3 and 2 with probability 1/3, both have
-# mean 0, part 3 holds, and both coherences are 6/5 on average.
+# {prf:ref}`prop-sum-over-heads` states the first part in the form of a ratio. Part 3 is weaker than part 4, because the
+# expectation of a ratio is not the ratio of the expectations. This difference matters for layers with few heads. For
+# example, let two heads be $x_1 F$ and $x_2 F$ with the same matrix $F$, where $x_1$ and $x_2$ are independent and equal
+# $-1$ with probability 2/3 and 2 with probability 1/3. Both heads have mean 0, so that part 3 holds, but both coherences are
+# 6/5 on average.
 
 
 # %% tags=["remove-cell"]
@@ -165,7 +176,7 @@ def skewed_pair() -> tuple[Float[Tensor, "9 2 2 2"], Float[Tensor, " 9"]]:
 @claim(
     "S1.5",
     "(heads and their directions)",
-    "the score of a layer follows from its heads and the coherence of their parts",
+    "the score of a layer follows from the scores of its heads and from the coherences of their parts",
     Verdict.HOLDS,
     ours=True,
 )
@@ -176,9 +187,9 @@ def heads_and_directions(seed=0):
         dense = coherences(torch.stack(list(layer.heads())))
         words = f"query heads: {n_heads}, key heads: {n_kv_heads}"
         s = score_by_directions(c.heads, c.symmetric, c.skew)
-        yield exact(f"{words}: $s$ of the sum minus the formula", symmetry_score(layer) - s)
-        yield exact(f"{words}: $c_S$ of the package minus that of the dense matrices", c.symmetric - dense[0])
-        yield exact(f"{words}: $c_N$ of the package minus that of the dense matrices", c.skew - dense[1])
+        yield exact(f"{words}: $s$ of the layer minus the value of the formula", symmetry_score(layer) - s)
+        yield exact(f"{words}: $c_S$ computed by the package minus $c_S$ of the dense matrices", c.symmetric - dense[0])
+        yield exact(f"{words}: $c_N$ computed by the package minus $c_N$ of the dense matrices", c.skew - dense[1])
 
 
 show(heads_and_directions(seed=seed))
@@ -188,52 +199,56 @@ show(heads_and_directions(seed=seed))
 @claim(
     "S1.5",
     "(coherence of random heads)",
-    "random weights have coherences of 1 on average",
+    "for random weights, both coherences are 1 on average",
     Verdict.HOLDS,
     ours=True,
 )
 def coherence_of_random_heads():
     for n_heads, n_kv_heads in ((2, 2), (3, 1), (4, 2)):
         found = coherences(heads_of_signs(n_heads, n_kv_heads))
-        words = f"weights of random signs, query heads: {n_heads}, key heads: {n_kv_heads}"
+        words = f"weights with random signs, query heads: {n_heads}, key heads: {n_kv_heads}"
         for name, values in zip(("c_S", "c_N"), found, strict=True):
             yield exact(f"{words}: mean of ${name}$", values.mean(), 1)
     heads, c_s = skewed_pair()
     symmetric = (heads + heads.mT) / 2
     ratio = symmetric.sum(1).square().sum() / symmetric.square().sum()
-    yield exact("two heads of mean 0 and uneven law: ratio of the two expectations", ratio, 1)
-    yield exact("two heads of mean 0 and uneven law: mean of $c_S$", c_s.mean(), 6 / 5)
+    yield exact("two heads with mean 0 and an asymmetric distribution: ratio of the two expectations", ratio, 1)
+    yield exact("two heads with mean 0 and an asymmetric distribution: mean of $c_S$", c_s.mean(), 6 / 5)
 
 
 show(coherence_of_random_heads())
 
 # %% [markdown]
-# The coins of part 2 are an exact null model, because they change the directions and nothing else. Transposing *all* heads
-# turns $M$ into $M^\top$, which has the same score, so that $H$ heads have $2^{H-1}$ different tosses. We call *rank* the share of
-# these tosses, the layer as it is among them, for which $\|\sum_h \pm N_h\|$ is at least $\|\sum_h N_h\|$; their score is not
-# above that of the layer.
+# The coin tosses in part 2 provide an exact null model, because they change only the directions of the heads. Transposing
+# *all* heads replaces $M$ by $M^\top$, which has the same score. A layer with $H$ heads therefore has $2^{H-1}$ different
+# outcomes of the tosses, including the layer itself. We define the *rank* of the layer as the share of these outcomes for
+# which $\|\sum_h \pm N_h\|$ is at least $\|\sum_h N_h\|$. The score of these outcomes is not higher than the score of the
+# layer.
 #
-# ````{prf:proposition} the rank of a layer among tosses of its heads
+# ````{prf:proposition} the rank of a layer among all outcomes of the coin tosses
 # :label: prop-coin-rank
 #
-# 1. Let the joint law of $(N_1, \dots, N_H)$ stay the same if any single $N_h$ changes its sign. Then
-#    $\Pr[\text{rank} \le k/2^{H-1}] \le k/2^{H-1}$ for every $k = 1, \dots, 2^{H-1}$. If no two tosses almost surely have equal
-#    norms, this is an equality: the rank is uniform on $1/2^{H-1}, 2/2^{H-1}, \dots, 1$ and its mean is $(1 + 2^{1-H})/2$.
-# 2. The condition is met if the joint law of the heads does not change when any single head is transposed. It is also met in
-#    part 4 of {prf:ref}`prop-head-directions`, even for heads that share keys.
-# 3. If $\langle N_g, N_h \rangle > 0$ for all pairs of heads, the rank is $2^{1-H}$, the lowest that is possible.
+# 1. Suppose that the joint distribution of $(N_1, \dots, N_H)$ does not change if any single $N_h$ changes its sign. Then
+#    $\Pr[\text{rank} \le k/2^{H-1}] \le k/2^{H-1}$ for every $k = 1, \dots, 2^{H-1}$. If, almost surely, no two outcomes
+#    have equal norms, then equality holds. In this case, the rank is uniformly distributed on
+#    $1/2^{H-1}, 2/2^{H-1}, \dots, 1$, and its mean is $(1 + 2^{1-H})/2$.
+# 2. The condition of part 1 is met if the joint distribution of the heads does not change when any single head is
+#    transposed. The condition is also met under the assumptions of part 4 of {prf:ref}`prop-head-directions`, even for heads
+#    that share keys.
+# 3. If $\langle N_g, N_h \rangle > 0$ for all pairs of heads, the rank is $2^{1-H}$, which is the lowest possible value.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# The changes of signs form a group, and the norms $\|\sum \epsilon_h N_h\|$ of all its elements are the same set for
-# $(N_h)$ and for $(\epsilon'_h N_h)$, whatever the signs $\epsilon'_h$. Given this set, the layer as it is is by assumption as
-# likely to be any of the $2^{H-1}$ elements, since $\epsilon$ and $-\epsilon$ give the same norm and are counted once. Its rank
-# is its place in the order of the norms from the largest down, over $2^{H-1}$. Without ties each place has probability $2^{1-H}$;
-# ties only raise ranks, since equal norms are counted.
+# The sign changes form a group. The set of the norms $\|\sum \epsilon_h N_h\|$ of all its elements is therefore the same for
+# $(N_h)$ and for $(\epsilon'_h N_h)$, for all signs $\epsilon'_h$. Since $\epsilon$ and $-\epsilon$ give the same norm, we
+# count them once. Given this set of norms, it follows from the assumption that the layer is equally likely to be any of the
+# $2^{H-1}$ elements. The rank of the layer is its place among the norms in descending order, divided by $2^{H-1}$. Without
+# ties, each place has probability $2^{1-H}$. Ties can only raise ranks, because outcomes with equal norms are counted.
 #
-# For 2, transposing $M_h$ and multiplying $M_h$ by $-1$ both change the sign of $N_h$. For 3,
-# $\|\sum \epsilon_h N_h\|^2 = \sum_{g,h} \epsilon_g\epsilon_h\langle N_g, N_h\rangle$ is largest exactly where all signs are equal.
+# For part 2, transposing $M_h$ and multiplying $M_h$ by $-1$ both change the sign of $N_h$. For part 3, note that
+# $\|\sum \epsilon_h N_h\|^2 = \sum_{g,h} \epsilon_g\epsilon_h\langle N_g, N_h\rangle$ takes its maximum if and only if all
+# signs are equal.
 # ```
 # ````
 
@@ -261,7 +276,7 @@ def turns(n_heads: int) -> list[tuple[bool, ...]]:
 @claim(
     "S1.5",
     "(coins)",
-    "transposing heads by coins changes their directions alone, and ranks are uniform",
+    "transposing heads at random changes only their directions, and ranks are uniformly distributed",
     Verdict.HOLDS,
     ours=True,
 )
@@ -270,103 +285,114 @@ def tossed_heads(n_heads=4, seed=0):
     layer = related_layer(n_heads, n_heads, seed)
     start = head_coherence(layer)
     tosses = [head_coherence(transposed(layer, turned)) for turned in turns(n_heads)]
-    yield exact("largest change of $s_h$ in any toss", max(abs(c.heads - start.heads) for c in tosses))
-    yield exact("largest change of $c_S$ in any toss", max(abs(c.symmetric - start.symmetric) for c in tosses))
-    yield exact("mean of $c_N$ over all tosses", sum(c.skew for c in tosses) / len(tosses), 1)
+    yield exact("largest change of $s_h$ in any outcome", max(abs(c.heads - start.heads) for c in tosses))
+    yield exact("largest change of $c_S$ in any outcome", max(abs(c.symmetric - start.symmetric) for c in tosses))
+    yield exact("mean of $c_N$ over all outcomes", sum(c.skew for c in tosses) / len(tosses), 1)
     mean = sum(symmetry_score(transposed(layer, turned)) for turned in turns(n_heads)) / len(tosses)
     at_one = score_by_directions(start.heads, start.symmetric, 1.0)
-    yield compare("mean of $s$ over all tosses, against $s$ at $c_N = 1$", mean, ">", at_one)
+    yield compare("mean of $s$ over all outcomes, compared with $s$ at $c_N = 1$", mean, ">", at_one)
     found = torch.tensor([c.rank for c in tosses]).double().sort().values
-    yield exact("ranks of all tosses minus $1/8, 2/8, \\dots, 1$: largest difference", (found - ranks).abs().max())
+    yield exact(
+        "largest difference between the ranks of all outcomes and $1/8, 2/8, \\dots, 1$", (found - ranks).abs().max()
+    )
     shared = related_layer(n_heads, n_heads // 2, seed)
     found = torch.tensor([head_coherence(negated(shared, turned)).rank for turned in turns(n_heads)]).double()
-    words = "heads that share keys, negated in every way: the same of their ranks"
+    words = "heads that share keys, with all combinations of signs: the same difference"
     yield exact(words, (found.sort().values - ranks).abs().max())
     copies = BilinearForm(layer.wq[:1].repeat(n_heads, 1, 1), layer.wk[:1].repeat(n_heads, 1, 1))
-    yield exact("copies of one head: $c_N$", head_coherence(copies).skew, n_heads)
-    yield exact("copies of one head: rank", head_coherence(copies).rank, 2.0 ** (1 - n_heads))
+    yield exact("$c_N$ of identical copies of one head", head_coherence(copies).skew, n_heads)
+    yield exact("rank of identical copies of one head", head_coherence(copies).rank, 2.0 ** (1 - n_heads))
 
 
 show(tossed_heads(seed=seed))
 
 # %% [markdown]
-# **Its place in the argument.** The two propositions assume nothing about training, so they apply to every layer with several heads.
-# They distinguish two reasons for a symmetric layer: heads that are symmetric by themselves ($s_h$ is high), and heads whose
-# directions cancel ($c_N$ is low compared with $c_S$). A low rank shows that the heads of a layer point the same way, without any choice
-# of a basis. It does not show which way they point, nor why. A rank in the middle does not prove that the directions are independent,
-# and with few heads the rank can take few values only.
+# **Role in the argument.** The two propositions make no assumptions about training, so they apply to every layer with
+# several heads. We can use them to distinguish two reasons for a symmetric layer: the individual heads are symmetric ($s_h$
+# is high), or the directions of the heads cancel ($c_N$ is low compared with $c_S$). A low rank shows that the heads of a
+# layer have similar directions, and this conclusion does not depend on the choice of a basis. A low rank shows neither what
+# this common direction is nor why the heads share it. An intermediate rank does not prove that the directions are
+# independent. Moreover, with few heads the rank can take only a few values.
 #
-# ## Slow waves do not know their side
+# ## Short kernels act symmetrically on slow waves
 #
-# How symmetric is a matrix between positions that depends only on how far apart two positions are? Let $g(m)$ be what a position
-# gains from, or how strongly it scores, the position $m$ places to its right; $m$ is negative on the left. We call $g$ a *kernel*
-# and the matrix with $c_{ij} = g(j - i)$ its matrix. The coefficients of {prf:ref}`thm-position-block` and the scores between
-# positions in a trained model are two examples. A position embedding is a mixture of waves over the positions, some slow and some
-# fast. A kernel shifts a wave along the text, and a shift rotates the plane that the cosine and the sine of the wave span. The
-# rotation by a small angle is nearly the identity, which is symmetric. So a matrix that is far from symmetric can act on slow
-# waves as a symmetric one.
+# How symmetric is a matrix between positions whose entries depend only on the offset between two positions? Let $g(m)$ be
+# the coefficient between a position and the position that lies $m$ places to its right, or $|m|$ places to its left if $m$
+# is negative. We call $g$ a *kernel*, and we call the matrix with the entries $c_{ij} = g(j - i)$ the matrix of this kernel.
+# Two examples are the coefficients in {prf:ref}`thm-position-block` and the scores between positions in a trained model. A
+# position embedding is a mixture of waves over the positions, some slow and some fast. A kernel shifts a wave along the
+# text, and a shift rotates the plane that is spanned by the cosine and the sine of the wave. A rotation by a small angle is
+# close to the identity, which is symmetric. A matrix that is far from symmetric can therefore act on slow waves like a
+# symmetric matrix.
 #
-# Let $w = 2\pi f/n$ be the frequency of a wave with $f$ periods on $n$ positions, $0 < f < n/2$, and let $B_f$ have the two
-# orthonormal columns $\sqrt{2/n}\cos(wi)$ and $\sqrt{2/n}\sin(wi)$. The score on this wave, $s(w)$, is that of the
-# $2 \times 2$ matrix $B_f^\top C B_f$. Let
+# Let $w = 2\pi f/n$ be the frequency of a wave with $f$ periods on $n$ positions, where $0 < f < n/2$. Let $B_f$ be the
+# matrix with the two orthonormal columns $\sqrt{2/n}\cos(wi)$ and $\sqrt{2/n}\sin(wi)$. The score $s(w)$ on this wave is the
+# symmetry score of the $2 \times 2$ matrix $B_f^\top C B_f$. Let
 #
 # $$
 # G(w) = \sum_m g(m)\, e^{\mathrm{i} w m}, \qquad \mu = \sum_m |m\, g(m)|, \qquad \bar m = \sum_m m\, g(m) \Big/ \sum_m g(m),
 # $$ (eq-transfer)
 #
-# and let $\mu$ and $\sum_m|g(m)|$ be finite. On a *circle* of $n$ positions, $c_{ij}$ is the sum of $g(m)$ over all $m$ that lead from
-# $i$ to $j$, those that differ by a multiple of $n$.
+# and let $\mu$ and $\sum_m|g(m)|$ be finite. On a *circle* of $n$ positions, $c_{ij}$ is the sum of $g(m)$ over all offsets
+# $m$ that lead from $i$ to $j$. These offsets differ from $j - i$ by a multiple of $n$.
 #
-# ````{prf:theorem} slow waves do not know their side
+# ````{prf:theorem} short kernels act symmetrically on slow waves
 # :label: thm-slow-waves
 #
-# Let $C$ be the matrix of the kernel $g$ on a circle of $n$ positions, and $\varphi = \arg G(w)$.
+# Let $C$ be the matrix of the kernel $g$ on a circle of $n$ positions, and let $\varphi = \arg G(w)$.
 #
-# 1. $B_f^\top C B_f$ is $|G(w)|$ times a rotation by the angle $\varphi$, and $B_f^\top C B_{f'} = 0$ for $f \neq f'$. So
-#    $s(w) = \cos 2\varphi$ if $G(w) \neq 0$.
-# 2. Let a table be $P = \sum_f a_f B_f U_f^\top$ with orthonormal columns in all $U_f$ together. Then
-#    $s(P^\top C P) = \sum_f a_f^4 |G(w_f)|^2 s(w_f) \big/ \sum_f a_f^4 |G(w_f)|^2$, unless all terms vanish.
+# 1. The matrix $B_f^\top C B_f$ is $|G(w)|$ times a rotation by the angle $\varphi$, and $B_f^\top C B_{f'} = 0$ for
+#    $f \neq f'$. Hence $s(w) = \cos 2\varphi$ if $G(w) \neq 0$.
+# 2. Let the table of position embeddings be $P = \sum_f a_f B_f U_f^\top$, where the columns of all $U_f$ together are
+#    orthonormal. Then $s(P^\top C P) = \sum_f a_f^4 |G(w_f)|^2 s(w_f) \big/ \sum_f a_f^4 |G(w_f)|^2$, unless all terms
+#    vanish.
 # 3. If $G(w) \neq 0$, then $1 - s(w) \le 2 w^2 \mu^2 / |G(w)|^2$. If $w\mu < |G(0)|$, then also
-#    $1 - s(w) \le 2\,\bigl(w\mu/(|G(0)| - w\mu)\bigr)^2$. If $G(0) \neq 0$, $(1 - s(w))/w^2$ tends to $2\bar m^2$ as
+#    $1 - s(w) \le 2\,\bigl(w\mu/(|G(0)| - w\mu)\bigr)^2$. If $G(0) \neq 0$, then $(1 - s(w))/w^2$ tends to $2\bar m^2$ as
 #    $w \to 0$.
-# 4. If $g(m) = 0$ for all offsets but one, $m$, then $s(w) = \cos 2wm$. It is negative for periods between $8|m|/3$ and $8|m|$.
-# 5. If $G(0) = 0$, let $k$ be the least number for which $\sum_m m^k g(m)$ is not 0, and let $\sum_m |m|^k |g(m)|$ be finite. Then
-#    $s(w)$ tends to $(-1)^k$ as $w \to 0$.
+# 4. If the kernel is non-zero only at a single offset $m$, then $s(w) = \cos 2wm$. This score is negative for periods
+#    between $8|m|/3$ and $8|m|$.
+# 5. If $G(0) = 0$, let $k$ be the smallest number for which $\sum_m m^k g(m) \neq 0$, and let $\sum_m |m|^k |g(m)|$ be
+#    finite. Then $s(w)$ tends to $(-1)^k$ as $w \to 0$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Let $z_j = e^{\mathrm{i}wj}$, which is periodic on the circle. Row $i$ of $Cz$ is $\sum_m g(m) e^{\mathrm{i}w(i + m)} = G(w) z_i$.
-# So $Cz = Gz$. Its real part is $C\cos = |G|(\cos\varphi \cos - \sin\varphi \sin)$ and its imaginary part
-# $C \sin = |G|(\sin\varphi\cos + \cos\varphi\sin)$, with $\cos$ and $\sin$ for the two columns of $B_f$ before scaling. In this
-# basis
+# Let $z_j = e^{\mathrm{i}wj}$, which is periodic on the circle. Row $i$ of $Cz$ is
+# $\sum_m g(m) e^{\mathrm{i}w(i + m)} = G(w) z_i$. Hence $Cz = Gz$. Let $\cos$ and $\sin$ denote the two columns of $B_f$
+# before scaling. The real part of the equation is $C\cos = |G|(\cos\varphi \cos - \sin\varphi \sin)$, and its imaginary part
+# is $C \sin = |G|(\sin\varphi\cos + \cos\varphi\sin)$. In this basis, we therefore have
 #
 # $$
 # B_f^\top C B_f = |G| \begin{pmatrix} \cos\varphi & \sin\varphi \\ -\sin\varphi & \cos\varphi \end{pmatrix} = |G|\, R .
 # $$ (eq-wave-rotation)
 #
-# $C$ keeps the plane of each wave, and planes of different waves are orthogonal. $\mathrm{Tr}(RR) = 2\cos 2\varphi$ and
-# $\|R\|^2 = 2$ give $s(w)$. For 2, $P^\top C P = \sum_f a_f^2 U_f (B_f^\top C B_f) U_f^\top$, and both $\mathrm{Tr}(MM)$ and
-# $\|M\|^2$ add up over blocks in orthogonal planes.
+# The matrix $C$ maps the plane of each wave into itself, and the planes of different waves are orthogonal. Since
+# $\mathrm{Tr}(RR) = 2\cos 2\varphi$ and $\|R\|^2 = 2$, the score is $s(w) = \cos 2\varphi$. For part 2, note that
+# $P^\top C P = \sum_f a_f^2 U_f (B_f^\top C B_f) U_f^\top$. For blocks in orthogonal planes, both $\mathrm{Tr}(MM)$ and
+# $\|M\|^2$ are sums over the blocks.
 #
-# For 3, $1 - \cos 2\varphi = 2\sin^2\varphi = 2 (\operatorname{Im} G)^2/|G|^2$ and
-# $|\operatorname{Im} G| = |\sum g(m) \sin wm| \le \sum |g(m)|\,w|m| = w\mu$. Also $|e^{\mathrm{i}wm} - 1| \le w|m|$, so that
-# $|G(w)| \ge |G(0)| - w\mu$. As $w \to 0$, $\operatorname{Im} G(w)/w = \sum g(m) \sin(wm)/w$ tends to $\sum m\,g(m)$, as its terms are
-# bounded by $|m\,g(m)|$, and $G(w)$ tends to $G(0)$.
+# For part 3, we have $1 - \cos 2\varphi = 2\sin^2\varphi = 2 (\operatorname{Im} G)^2/|G|^2$. Moreover,
+# $|\operatorname{Im} G| = |\sum g(m) \sin wm| \le \sum |g(m)|\,w|m| = w\mu$, which gives the first bound. Since
+# $|e^{\mathrm{i}wm} - 1| \le w|m|$, we also have $|G(w)| \ge |G(0)| - w\mu$, which gives the second bound. Now let
+# $w \to 0$. The terms of $\operatorname{Im} G(w)/w = \sum g(m) \sin(wm)/w$ are bounded by $|m\,g(m)|$, so that this sum
+# tends to $\sum m\,g(m)$. Since $G(w)$ tends to $G(0)$, the limit follows.
 #
-# For 4, $G(w) = g(m) e^{\mathrm{i}wm}$; a negative $g(m)$ adds $\pi$ to $\varphi$, which $\cos 2\varphi$ does not see. With
-# the period $p = 2\pi/w$, $\cos(4\pi |m|/p) < 0$ for $\pi/2 < 4\pi|m|/p < 3\pi/2$.
+# For part 4, $G(w) = g(m) e^{\mathrm{i}wm}$. If $g(m)$ is negative, $\varphi$ increases by $\pi$, which does not change
+# $\cos 2\varphi$. In terms of the period $p = 2\pi/w$, the score $\cos(4\pi |m|/p)$ is negative for
+# $\pi/2 < 4\pi|m|/p < 3\pi/2$.
 #
-# For 5, subtract from $e^{\mathrm{i}wm}$ its Taylor polynomial below the order $k$, whose sum with $g$ is 0. What is left is at
-# most $|wm|^k/k!$, and over $w^k$ it tends to $(\mathrm{i}m)^k/k!$. So $G(w)/w^k$ tends to
-# $\mathrm{i}^k \sum m^k g(m)/k! \neq 0$, and $2\varphi$ tends to $k\pi$ up to multiples of $2\pi$.
+# For part 5, subtract from $e^{\mathrm{i}wm}$ its Taylor polynomial of degree $k - 1$. This polynomial contributes nothing
+# to $G(w)$, because $\sum_m m^j g(m) = 0$ for all $j < k$. The absolute value of the remainder is at most $|wm|^k/k!$, and
+# the remainder divided by $w^k$ tends to $(\mathrm{i}m)^k/k!$. By dominated convergence, $G(w)/w^k$ tends to
+# $\mathrm{i}^k \sum m^k g(m)/k! \neq 0$. Hence $2\varphi$ tends to $k\pi$ up to multiples of $2\pi$.
 # ```
 # ````
 #
-# No evenness of $g$ is assumed: the kernel may even be zero on one side. What is assumed is that the kernel has a sum
-# that is not 0 and that it is short compared with the period. Part 5 says why the sum matters. A kernel that compares left with
-# right, such as $g(1) = 1$, $g(-1) = -1$, is a *slope*, and acts on slow waves as a skew-symmetric matrix. A kernel that compares
-# the middle with both sides is a *peak*, and acts as a symmetric one.
+# We do not assume that $g$ is even. The kernel may even be zero on one side. However, the bounds in part 3 are useful only
+# if the sum of the kernel is not 0 and the kernel is short compared with the period. Part 5 shows why the sum matters. A
+# kernel that computes a difference between left and right, such as $g(1) = 1$ and $g(-1) = -1$, is called a *slope*. On slow
+# waves, it acts like a skew-symmetric matrix. A kernel that computes a difference between the middle and both sides is
+# called a *peak*. On slow waves, it acts like a symmetric matrix.
 
 
 # %% tags=["remove-cell"]
@@ -463,7 +489,7 @@ KERNELS = {  # offsets -2 to 2
 @claim(
     "S1.14",
     "(slow waves)",
-    "on a wave, a kernel acts as a rotation whose angle vanishes for slow waves",
+    "on a wave, a kernel acts as a scaled rotation, and the angle of this rotation vanishes for slow waves",
     Verdict.HOLDS,
     ours=True,
 )
@@ -473,65 +499,76 @@ def kernel_on_a_wave(n_positions=64, seed=0):
     for f in (1, 5, n_positions // 3):
         w = 2 * math.pi * f / n_positions
         error = relative_error(on_wave(c, f), rotation(g, w))
-        yield exact(f"uneven kernel, {f} periods: $B^\\top C B$ against $|G| R$, relative", error)
+        yield exact(f"asymmetric kernel, {f} periods: $B^\\top C B$ compared with $|G| R$, relative difference", error)
         s = symmetry_score(on_wave(c, f))
-        yield exact(f"uneven kernel, {f} periods: $s$ minus $\\cos 2\\varphi$", s - wave_score(g, w))
+        yield exact(f"asymmetric kernel, {f} periods: $s$ minus $\\cos 2\\varphi$", s - wave_score(g, w))
     w = 2 * math.pi / n_positions
     distance = 1 - symmetry_score(on_wave(c, 1))
-    yield compare("slowest wave: $1 - s$ against its bound by $G(w)$", distance, "<", bound_by_transfer(g, w))
-    yield compare("slowest wave: $1 - s$ against its bound by $G(0)$", distance, "<", bound(g, w * reach(g)))
+    yield compare(
+        "slowest wave: $1 - s$ compared with the bound that contains $G(w)$", distance, "<", bound_by_transfer(g, w)
+    )
+    yield compare(
+        "slowest wave: $1 - s$ compared with the bound that contains $G(0)$", distance, "<", bound(g, w * reach(g))
+    )
     small = 1e-4
     centre = (offsets(g) * g).sum() / g.sum()
     curvature = (1 - wave_score(g, small)) / small**2
-    yield exact(r"$(1 - s)/w^2$ at a small $w$, over $2\bar m^2$", curvature / (2 * centre**2), 1, 1e-5)
+    yield exact(r"$(1 - s)/w^2$ for a small $w$, divided by $2\bar m^2$", curvature / (2 * centre**2), 1, 1e-5)
     yield exact(r"a single offset of 3, all waves: largest $|s - \cos 2wm|$", single_offset_error(n_positions))
     for name, (compared, order) in KERNELS.items():
-        yield exact(f"{name}: $s(w)$ at a small $w$", wave_score(compared, small), (-1) ** order, 1e-6)
+        yield exact(f"{name}: $s(w)$ for a small $w$", wave_score(compared, small), (-1) ** order, 1e-6)
     strengths, periods = torch.tensor([1.0, 0.5, 2.0]).double(), (1, 4, 9)
     rows = torch.cat([a * waves(n_positions, f, f) for a, f in zip(strengths, periods, strict=True)], 1)
-    words = "a table of three waves: $s$ minus the weighted mean"
+    words = "a table of position embeddings that consists of three waves: $s$ minus the weighted mean"
     yield exact(words, symmetry_score(rows.T @ c @ rows) - mean_over_waves(g, strengths, periods, n_positions))
 
 
 show(kernel_on_a_wave(seed=seed))
 
 # %% [markdown]
-# A block of text is not a circle, because it has ends, and a softmax takes the mean of each row from the coefficients. Neither
-# changes the conclusion if attention sees both sides.
+# A sequence of text is not a circle, because it has ends. Moreover, the softmax subtracts from each coefficient the mean of
+# its row. Neither the ends nor the row means change the conclusion if the model attends to both sides.
 #
-# ````{prf:theorem} slow waves on a block with ends
+# ````{prf:theorem} slow waves on a sequence with ends
 # :label: thm-wave-ends
 #
-# Let $T$ be the matrix of the kernel $g$ on a block of $n$ positions, $t_{ij} = g(j - i)$, and $0 < f < n/2$.
+# Let $T$ be the matrix of the kernel $g$ on a sequence of $n$ positions, with the entries $t_{ij} = g(j - i)$, and let
+# $0 < f < n/2$.
 #
-# 1. $B_f^\top T B_f$ differs from its value on the circle by at most $2\mu/n$ in the Frobenius norm. If the mean of each row is
-#    taken from the entries of this row, $B_f^\top T B_f$ stays as it is.
+# 1. The matrix $B_f^\top T B_f$ differs from its value on the circle by at most $2\mu/n$ in the Frobenius norm. Subtracting
+#    each row's mean from the entries of $T$ leaves $B_f^\top T B_f$ unchanged.
 # 2. Let $\nu = \bigl(1 + \tfrac{\sqrt2}{2\pi f}\bigr)\, w\mu$, which is at most $1.23\, w\mu$. If $\nu < |G(0)|$, then
 #    $1 - s(w) \le 2\,\bigl(\nu/(|G(0)| - \nu)\bigr)^2$.
-# 3. So let $N$ grow in masked training as in {prf:ref}`thm-position-block`, part 1, with $\gamma$ and the number $f$ of periods
-#    fixed. If $\sum_m |m\,\gamma(m)|$ is finite and $\sum_{m \neq 0} \gamma(m) \neq 0$, the update between positions has
-#    $1 - s(w) = O(N^{-2})$ on this wave, for every stationary text and every read-out.
+# 3. Consider masked training as in part 1 of {prf:ref}`thm-position-block`, and let $N$ grow while $\gamma$ and the number
+#    $f$ of periods are fixed. If $\sum_m |m\,\gamma(m)|$ is finite and $\sum_{m \neq 0} \gamma(m) \neq 0$, then
+#    $1 - s(w) = O(N^{-2})$ for the score of the update between positions on this wave. This holds for every stationary text
+#    and every read-out.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# The entries of the circle's matrix that the block lacks are the $g(m)$ that lead from $i$ across an end. Each offset $m$ does so
-# from at most $|m|$ positions, so that the absolute values of all these entries together are at most $\mu$. The row $b_i$ of
-# $B_f$ has the length $\sqrt{2/n}$. So for any matrix $X$ the norm of $B_f^\top X B_f = \sum_{ij} x_{ij} b_i b_j^\top$ is at most
-# $\frac2n \sum_{ij} |x_{ij}|$. Taking row means from $T$ subtracts $r\,1^\top$ for a vector $r$, and $1^\top B_f = 0$.
+# The matrix on the circle differs from $T$ by those terms $g(m)$ whose offset $m$ leads from a position $i$ across an end of
+# the sequence. Each offset $m$ leads across an end from at most $|m|$ positions. The absolute values of these terms
+# therefore sum to at most $\mu$. The row $b_i$ of $B_f$ has norm $\sqrt{2/n}$. For every matrix $X$, the norm of
+# $B_f^\top X B_f = \sum_{ij} x_{ij} b_i b_j^\top$ is therefore at most $\frac2n \sum_{ij} |x_{ij}|$. This proves the bound.
+# Subtracting the row means from $T$ means subtracting $r\,1^\top$ for a vector $r$. Since $1^\top B_f = 0$, this does not
+# change $B_f^\top T B_f$.
 #
-# For 2, the skew-symmetric part of $|G|R$ has the norm $\sqrt2\,|\operatorname{Im} G|$, and $|G|R$ itself $\sqrt2\,|G|$. With
-# ends the first is at most $\sqrt2\,|\operatorname{Im} G| + 2\mu/n$ and the second at least $\sqrt2\,|G| - 2\mu/n$. As
-# $1 - s$ is twice the squared ratio of the two, divide both by $\sqrt2$ and insert
-# $|\operatorname{Im} G| \le w\mu$, $|G| \ge |G(0)| - w\mu$ and $\sqrt2\mu/n = \sqrt2\, w\mu/(2\pi f)$.
+# For part 2, the skew-symmetric part of $|G|R$ has norm $\sqrt2\,|\operatorname{Im} G|$, and $|G|R$ itself has norm
+# $\sqrt2\,|G|$. On a sequence with ends, the norm of the skew-symmetric part is therefore at most
+# $\sqrt2\,|\operatorname{Im} G| + 2\mu/n$, and the norm of the matrix is at least $\sqrt2\,|G| - 2\mu/n$. The quantity
+# $1 - s$ is twice the squared ratio of these two norms. Dividing both by $\sqrt2$ and inserting
+# $|\operatorname{Im} G| \le w\mu$, $|G| \ge |G(0)| - w\mu$ and $\sqrt2\mu/n = \sqrt2\, w\mu/(2\pi f)$ gives the bound.
 #
-# In 3 the matrix is a multiple of that of $g = \gamma$ with $g(0) = 0$, minus the means of its rows.
+# For part 3, let $g(m) = \gamma(m)$ for $m \neq 0$ and $g(0) = 0$. The matrix $C$ is a multiple of the matrix of this kernel
+# after subtraction of the row means. The statement follows from parts 1 and 2.
 # ```
 # ````
 #
-# Compare this with {prf:ref}`thm-position-masked`. That theorem makes the whole update symmetric and needs an even $\gamma$. Here
-# $\gamma$ need not be even, and only slow waves become symmetric. If $G(0) = 0$ the theorem says nothing, because what the ends
-# add is then as large as $G(w)$ itself.
+# {prf:ref}`thm-position-masked` shows that the whole update is symmetric, but it requires an even $\gamma$. In contrast, the
+# theorem on sequences with ends does not require an even $\gamma$, but it shows only that the update is symmetric on slow
+# waves. For $G(0) = 0$, this theorem makes no statement, because the contribution of the ends is then as large as $G(w)$
+# itself.
 
 
 # %% tags=["remove-cell"]
@@ -561,27 +598,34 @@ def error_of_ends(f: int, w: float, mu: float) -> float:
 @claim(
     "S1.14",
     "(slow waves on a block)",
-    "the ends of a block and the means of its rows leave slow waves symmetric",
+    "despite the ends of a sequence and the subtraction of row means, masked updates are nearly symmetric on slow waves",
     Verdict.HOLDS,
     ours=True,
 )
 def ends_of_a_block(n_positions=256):
-    for name, g in {"uneven kernel": uneven_kernel(), "text and read-out": kernel_of_text()}.items():
+    for name, g in {"asymmetric kernel": uneven_kernel(), "text and read-out": kernel_of_text()}.items():
         block, circle = on_a_block(g, n_positions), on_a_circle(g, n_positions)
         centred = masked_block(g, n_positions)
         for f in (1, 3):
             w = 2 * math.pi * f / n_positions
             words = f"{name}, periods: {f}"
             lacking = (on_wave(block, f) - on_wave(circle, f)).norm()
-            yield compare(f"{words}: what the ends change, against $2\\mu/n$", lacking, "<", 2 * reach(g) / n_positions)
+            yield compare(
+                f"{words}: change due to the ends, compared with $2\\mu/n$", lacking, "<", 2 * reach(g) / n_positions
+            )
             means = (on_wave(block, f) - on_wave(centred, f)).norm()
-            yield exact(f"{words}: what the means of the rows change", means)
+            yield exact(f"{words}: change due to the row means", means)
             distance = 1 - symmetry_score(on_wave(centred, f))
             most = bound(g, error_of_ends(f, w, reach(g)))
-            yield compare(f"{words}: $1 - s$ against its bound", distance, "<", most)
+            yield compare(f"{words}: $1 - s$ compared with its bound", distance, "<", most)
         longer = 1 - symmetry_score(on_wave(masked_block(g, 4 * n_positions), 1))
         shorter = 1 - symmetry_score(on_wave(masked_block(g, 2 * n_positions), 1))
-        yield exact(f"{name}, slowest wave, twice the positions: $1 - s$ falls to", longer / shorter, 0.25, 0.01)
+        yield exact(
+            f"{name}, slowest wave: $1 - s$ on twice as many positions, relative to $1 - s$ before",
+            longer / shorter,
+            0.25,
+            0.01,
+        )
     whole = symmetry_score(masked_block(kernel_of_text(), n_positions))
     yield compare("text and read-out: $s$ of the whole update", whole, "<", 0.9)
 
@@ -589,16 +633,18 @@ def ends_of_a_block(n_positions=256):
 show(ends_of_a_block(n_positions))
 
 # %% [markdown]
-# A decoder is another matter, though not because its matrix is cut at the diagonal. A matrix that is cut at the diagonal has a
-# kernel with $g(m) = 0$ for $m > 0$. Both theorems above include such kernels, and their slow waves are symmetric, too. What makes
-# the difference is the mean that the softmax takes from each row. In a decoder it is the mean over the positions to the left, so
-# that the entries of a row on the right of the diagonal stay 0.
+# For a decoder, the conclusion is different. The reason is not that all entries of its matrix above the diagonal are 0.
+# Such a matrix has a kernel with $g(m) = 0$ for $m > 0$. Both theorems above include these kernels, which are therefore also
+# nearly symmetric on slow waves. The difference comes from the mean that the softmax subtracts in each row. In a decoder,
+# this mean is taken over the position itself and the positions to its left, and it is subtracted only there, so that the
+# entries above the diagonal remain 0.
 #
 # ````{prf:theorem} slow waves of a decoder
 # :label: thm-causal-waves
 #
-# Let $C$ be the coefficients of causal training in {prf:ref}`thm-position-block`, part 2. Let $\sum_m |m\,\gamma(m)|$ be finite
-# and $\Gamma = \sum_{m \le -1}\gamma(m) \neq 0$. Let $N$ grow with $\gamma$ and the number $f$ of periods fixed. Then
+# Let $C$ be the matrix of the coefficients of causal training in part 2 of {prf:ref}`thm-position-block`. Let
+# $\sum_m |m\,\gamma(m)|$ be finite, and let $\Gamma = \sum_{m \le -1}\gamma(m) \neq 0$. As $N$ grows while $\gamma$ and the
+# number $f$ of periods are fixed,
 #
 # $$
 # \frac{N}{\lambda\Gamma}\, B_f^\top C B_f \to K_f = 2\int_0^{2\pi f} \frac1u\, z(u)\,\bigl(z(u) - \bar z(u)\bigr)^\top du, \\
@@ -606,33 +652,35 @@ show(ends_of_a_block(n_positions))
 # \bar z(u) = \frac1u \begin{pmatrix}\sin u \\ 1 - \cos u\end{pmatrix} .
 # $$ (eq-causal-waves)
 #
-# The score on this wave tends to $s(K_f)$, which is the same for every text and every read-out.
+# Hence the score on this wave tends to $s(K_f)$, which is the same for every text and every read-out.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Let $z_j$ be the wave at position $j$, as a vector of length 1, and $\bar z_i$ the mean of $z_1, \dots, z_i$. The coefficients of
-# row $i < N$ add up to 0. So row $i$ of $Cz$ is
+# Let $z_j$ be the wave at position $j$, as a vector of norm 1, and let $\bar z_i$ be the mean of $z_1, \dots, z_i$. The
+# coefficients of each row $i < N$ sum to 0.  Row $i$ of $Cz$ is therefore
 #
 # $$
 # \sum_{j \le i} c_{ij}(z_j - z_i) = \frac\lambda i \Bigl[\sum_{j \le i}\gamma(j - i - 1)(z_j - z_i) + i\, r_i\,(z_i - \bar z_i)\Bigr] .
 # $$
 #
-# As $\|z_j - z_i\| \le w|j - i|$, the first sum is at most $w\mu$ with $\mu = \sum_m |m\,\gamma(m)|$. In the second term
-# $i\,r_i = \Gamma - \tau_i$, where $\tau_i$ sums $\gamma(m)$ over $m < -i$, so that $i\,|\tau_i| \le \mu$; and
-# $\|z_i - \bar z_i\| \le wi/2$. So row $i$ is $\frac{\lambda\Gamma}{i}(z_i - \bar z_i)$ up to $\frac{3\lambda}{2i} w\mu$.
+# Since $\|z_j - z_i\| \le w|j - i|$, the norm of the first sum is at most $w\mu$ with $\mu = \sum_m |m\,\gamma(m)|$. In the
+# second term, we have $i\,r_i = \Gamma - \tau_i$, where $\tau_i$ is the sum of $\gamma(m)$ over all $m < -i$. Hence
+# $i\,|\tau_i| \le \mu$. Moreover, $\|z_i - \bar z_i\| \le wi/2$. Row $i$ therefore equals
+# $\frac{\lambda\Gamma}{i}(z_i - \bar z_i)$ up to an error of at most $\frac{3\lambda}{2i} w\mu$.
 #
-# Multiply by $\frac2N z_i$ and sum over $i < N$. The errors add up to at most $\frac{3\lambda}{N} w\mu(1 + \ln N)$, which times $N$
-# tends to 0, as $w = 2\pi f/N$. The main term times $N/(\lambda\Gamma)$ is $\sum_{i<N}\frac2i z_i(z_i - \bar z_i)^\top$. Since
-# $\|z_i - \bar z_i\|/i \le w/2$, this is a Riemann sum of a bounded and continuous function of $u = wi$ between 0 and $2\pi f$,
-# and tends to $K_f$. $K_f$ is not 0: its trace is $2\int_0^{2\pi f} (1 - \sin(u)/u)\,du/u > 0$. The score is continuous where
-# the matrix is not 0.
+# We multiply by $\frac2N z_i$ and sum over $i < N$. The errors sum to at most $\frac{3\lambda}{N} w\mu(1 + \ln N)$. Since
+# $w = 2\pi f/N$, this bound tends to 0 even after multiplication by $N$. The main term, multiplied by $N/(\lambda\Gamma)$,
+# is $\sum_{i<N}\frac2i z_i(z_i - \bar z_i)^\top$. Since $\|z_i - \bar z_i\|/i \le w/2$, this is a Riemann sum of a bounded
+# and continuous function of $u = wi$ between 0 and $2\pi f$. It therefore tends to $K_f$. The matrix $K_f$ is not 0, because
+# its trace is $2\int_0^{2\pi f} (1 - \sin(u)/u)\,du/u > 0$. Since the score is a continuous function of a non-zero matrix,
+# the score tends to $s(K_f)$.
 # ```
 # ````
 #
-# So on the slowest waves the first update of a decoder is far from symmetric, whatever it reads, while that of an encoder is
-# close to symmetric, whatever it reads. {numref}`tab-why-causal` has the limits for long blocks, and
-# {numref}`fig-why-waves` shows all waves of one block.
+# Hence, on the slowest waves, the first update of a decoder is far from symmetric for every read-out, whereas the first
+# update of an encoder is close to symmetric for every read-out. {numref}`tab-why-causal` lists the limits for long
+# sequences, and {numref}`fig-why-waves` shows the scores on all waves for one sequence length.
 
 
 # %% tags=["remove-cell"]
@@ -677,34 +725,36 @@ def causal_error(gamma: Float[Tensor, " both"], n: int, f: int) -> float:
 @claim(
     "S1.12",
     "(slow waves of a decoder)",
-    "on slow waves, the first update of every decoder has one and the same low score",
+    "on slow waves, the scores of the first updates of all decoders tend to the same low limits",
     Verdict.HOLDS,
     ours=True,
 )
 def causal_waves(n_positions=256):
-    kernels = {"falling by half": left_kernel(), "text and read-out": kernel_of_text()}
+    kernels = {"halved at each step to the left": left_kernel(), "text and read-out": kernel_of_text()}
     for (name, gamma), f in product(kernels.items(), (1, 2)):
         near, far = (causal_error(gamma, n, f) for n in (4 * n_positions, 2 * n_positions))
-        words = f"{name}, periods: {f}: distance from the limit, twice the positions"
+        words = (
+            f"{name}, periods: {f}: distance from the limit on twice as many positions, relative to the distance before"
+        )
         yield compare(words, near / far, "<", 0.6)  # log(n) / n
     circle = symmetry_score(on_wave(on_a_circle(left_kernel(), 2 * n_positions), 1))
-    yield compare("falling by half, on a circle, slowest wave: $1 - s$", 1 - circle, "<", 0.01)
-    yield compare("limit on the slowest wave: $s$", symmetry_score(causal_limit(1)), "<", 0.05)
+    yield compare("halved at each step to the left, on a circle, slowest wave: $1 - s$", 1 - circle, "<", 0.01)
+    yield compare("$s$ of the limit on the slowest wave", symmetry_score(causal_limit(1)), "<", 0.05)
     error = relative_error(causal_limit(3, points=20), causal_limit(3, points=40))
-    yield exact("the integral with half the points, relative difference", error)
+    yield exact("the integral with half as many points, relative difference", error)
 
 
 show(causal_waves(n_positions))
 
 # %% tags=["remove-input"]
 limits = [
-    {"periods in the block": f, "encoder": 1.0, "decoder": symmetry_score(causal_limit(f))} for f in (1, 2, 4, 8, 16)
+    {"periods in the sequence": f, "encoder": 1.0, "decoder": symmetry_score(causal_limit(f))} for f in (1, 2, 4, 8, 16)
 ]
 table(
     pd.DataFrame(limits),
     name="tab-why-causal",
-    caption="Limits for long blocks of the symmetry $s$ of the first update on a wave, by the two theorems. They do not depend on "
-    "the text or on the read-out.",
+    caption="Symmetry $s$ of the first update on a wave, in the limit of long sequences, according to the two theorems. The limits "
+    "depend neither on the text nor on the read-out.",
     formats={"encoder": ".2f", "decoder": ".2f"},
 )
 
@@ -717,8 +767,8 @@ def scores_by_period(n: int) -> CaptionedFigure:
     offset_four = torch.zeros(9).double()
     offset_four[0] = 1.0
     curves = {
-        "only 4 places to the left": on_a_circle(offset_four, n),
-        "falling by half to the left": on_a_circle(left_kernel(), n),
+        "only 4 positions to the left": on_a_circle(offset_four, n),
+        "halved at each step to the left": on_a_circle(left_kernel(), n),
         "first update of an encoder": masked_block(kernel_of_text(), n),
         "first update of a decoder": causal_block(kernel_of_text(), n),
     }
@@ -740,11 +790,11 @@ def scores_by_period(n: int) -> CaptionedFigure:
     slowest = frame[frame["period"] == n].set_index("kernel")["s"]
     encoder, decoder = slowest["first update of an encoder"], slowest["first update of a decoder"]
     words = f"{encoder:.2f} for the encoder and {decoder:.2f} for the decoder"
-    caption = f"""Symmetry on the waves of {n} positions. The first two kernels see the left side alone, on a circle. Encoder and
-        decoder learn from the same text with the same read-out, which is not symmetric, on a block with ends. On the slowest
-        wave, $s$ is {words}."""
-    alt = f"""Line plot of symmetry against the period. For long periods all curves tend to 1 except that of the decoder, which
-        falls. On the slowest wave s is {words}."""
+    caption = f"""Symmetry $s$ on the waves over {n} positions. The first two kernels extend only to the left and are shown on a
+        circle. The first updates of the encoder and of the decoder are shown on a sequence with ends, for the same text and the
+        same read-out, which is not symmetric. On the slowest wave, $s$ is {words}."""
+    alt = f"""Line plot of symmetry against the period. For long periods, all curves approach 1 except the curve of the decoder,
+        which falls. On the slowest wave, s is {words}."""
     return CaptionedFigure(figure, "fig-why-waves", caption, alt)
 
 
@@ -752,75 +802,82 @@ def scores_by_period(n: int) -> CaptionedFigure:
 scores_by_period(n_positions)
 
 # %% [markdown]
-# **Their place in the argument.** The theorems assume that a matrix between positions depends on the distance alone, that its
-# kernel is short against the period and that the sum of the kernel is not 0. In return nothing is assumed of the text, the
-# read-out or the heads. Where the assumptions are met, the theorems explain why the part of $W_{qk}$ that reads slow waves of the
-# position embeddings is symmetric in an encoder, in single heads as well as in their sum. They also explain why a head that looks
-# at one offset has a negative score on waves of a few times this offset. They do not explain why learned position embeddings
-# consist of slow waves, nor what $W_{qk}$ does outside position space. The last theorem is about the first update of a decoder. Its
-# limits are positive, so that it does not explain a negative score on the slowest waves of a trained decoder.
+# **Role in the argument.** We assume that the entries of a matrix between positions depend only on the offset, that the
+# kernel is short compared with the period, and that the sum of the kernel is not 0.  We need no assumptions about the
+# read-out or the heads, and apart from stationarity none about the text. Where the assumptions are met, the theorems explain
+# why the part of $W_{qk}$ that acts on slow waves of the position embeddings is symmetric in an encoder, both in individual
+# heads and in the sum over heads. They also explain why a head that attends to a single offset has a negative score on waves
+# whose period is a few times this offset. They explain neither why learned position embeddings consist of slow waves nor how
+# $W_{qk}$ acts outside position space. The last theorem is about the first update of a decoder. Its limits are positive, so
+# that it does not explain the negative scores on the slowest waves of a trained decoder.
 #
-# ## Both sides of a token tell equally much about it
+# ## Both sides of a token are equally informative about it
 #
-# Why should an encoder attend to the left as much as to the right? A language has an order: it makes a difference which of
-# two words comes first. Yet the *amount* of information about a token is the same on both sides of it.
+# Why should an encoder attend to the left as much as to the right? Word order matters in language. Nevertheless, both sides
+# of a token contain the same *amount* of information about it.
 #
-# Let $\dots, t_{-1}, t_0, t_1, \dots$ be a stationary text over a finite vocabulary: every block of $k$ tokens has the same law
-# wherever it stands. Let $h_k$ be the entropy of such a block.
+# Let $\dots, t_{-1}, t_0, t_1, \dots$ be a stationary text over a finite vocabulary. This means that the distribution of $k$
+# consecutive tokens does not depend on where they stand in the text. Let $h_k$ be the entropy of $k$ consecutive tokens.
 #
-# ````{prf:theorem} both sides of a token tell equally much about it
+# ````{prf:theorem} both sides of a token are equally informative about it
 # :label: thm-both-sides
 #
 # Let $L = (t_{-w}, \dots, t_{-1})$ and $R = (t_1, \dots, t_w)$ be the $w$ tokens on either side of $t_0$ in a stationary text.
 #
 # 1. $I(t_0; L) = I(t_0; R) = h_1 + h_w - h_{w+1}$.
-# 2. $I(t_0; L \mid R) = I(t_0; R \mid L)$. For windows of different widths, $I(t_0; L \mid R) - I(t_0; R \mid L)$ is
-#    $I(t_0; L) - I(t_0; R)$.
+# 2. $I(t_0; L \mid R) = I(t_0; R \mid L)$. For windows of different widths,
+#    $I(t_0; L \mid R) - I(t_0; R \mid L) = I(t_0; L) - I(t_0; R)$.
 # 3. $I(t_0; t_m) = I(t_0; t_{-m})$ for every offset $m$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# $I(t_0; L) = H(t_0) + H(L) - H(L, t_0)$. $L$ is a block of $w$ tokens, and $(L, t_0)$ a block of $w + 1$. $R$ and $(t_0, R)$ are
-# such blocks, too. Stationarity gives 1.
+# By definition, $I(t_0; L) = H(t_0) + H(L) - H(L, t_0)$, and the same holds for $R$. Both $L$ and $R$ consist of $w$
+# consecutive tokens, and both $(L, t_0)$ and $(t_0, R)$ consist of $w + 1$ consecutive tokens. Part 1 follows from
+# stationarity.
 #
-# By the chain rule $I(t_0; L, R) = I(t_0; L) + I(t_0; R \mid L) = I(t_0; R) + I(t_0; L \mid R)$. This is the second part of 2,
-# and by 1 the first. For 3, $(t_{-m}, t_0)$ has the law of $(t_0, t_m)$, and mutual information does not depend on the order of
-# its two arguments.
+# By the chain rule, $I(t_0; L, R) = I(t_0; L) + I(t_0; R \mid L) = I(t_0; R) + I(t_0; L \mid R)$. This gives the second
+# statement in part 2.  Together with part 1, it also gives the first statement. For part 3, note that $(t_{-m}, t_0)$ has
+# the same distribution as $(t_0, t_m)$, and that mutual information does not depend on the order of its two arguments.
 # ```
 # ````
 #
-# The theorem holds for windows that touch $t_0$ and for single tokens, and not for every set of offsets. In the chain of
-# second order below, $(t_1, t_3)$ tells another amount about $t_0$ than $(t_{-1}, t_{-3})$ does.
+# The theorem holds for windows that are adjacent to $t_0$ and for single tokens, but not for every set of offsets. For
+# example, in the second-order Markov chain of the next check, $(t_1, t_3)$ and $(t_{-1}, t_{-3})$ contain different amounts
+# of information about $t_0$.
 #
-# How much can attention gain from this information? Let a model predict $t_0$ from the token at the offset $m$ by logits
-# $b + A\,\delta_{t_m}$, with $K_m$ as in the setting of [the theorem on positions](positions_theory.py#the-setting) and
-# $\pi$ the frequencies of the tokens. There one read-out $A$ served all offsets. Now each offset may have its own.
+# How much can attention gain from this information? Suppose that a model predicts $t_0$ from the token at offset $m$ by the
+# logits $b + A\,\delta_{t_m}$. As in the setting of [the theorem on positions](positions_theory.py#the-setting), $K_m$
+# contains the covariances of pairs of tokens at offset $m$, and $\pi$ contains the frequencies of the tokens. In that
+# setting, all offsets share one read-out $A$. Here, each offset may have its own read-out.
 #
-# ````{prf:proposition} the best gain at an offset is even
+# ````{prf:proposition} the largest gain from an offset is even
 # :label: prop-even-gain
 #
-# Let every token occur. To second order in $A$, with $b$ at its best, the loss changes by
-# $-\langle A, K_m\rangle + \frac12\mathrm{Tr}(A^\top K_0 A K_0)$. It is least at $A_m = K_0^+ K_m K_0^+$, where it has fallen by half of
+# Let every token have a positive frequency. To second order in $A$ and for the optimal $b$, the loss changes by
+# $-\langle A, K_m\rangle + \frac12\mathrm{Tr}(A^\top K_0 A K_0)$. The minimum is attained at $A_m = K_0^+ K_m K_0^+$. There,
+# the loss is reduced by $\frac12\gamma^*(m)$, where
 #
 # $$
 # \gamma^*(m) = \langle A_m, K_m \rangle = \bigl\|(K_0^+)^{1/2} K_m (K_0^+)^{1/2}\bigr\|^2 = \sum_{a,b} \frac{K_m(a, b)^2}{\pi_a\pi_b} .
 # $$ (eq-even-gain)
 #
-# So $\gamma^*(-m) = \gamma^*(m)$ for every stationary text.
+# Hence $\gamma^*(-m) = \gamma^*(m)$ for every stationary text.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# At $A = 0$ the best logits are $b = \log\pi$. The first derivative of the cross-entropy is $-\langle A, K_m\rangle$ once $b$ is free
-# to absorb the mean of $A\delta_{t_m}$. Its second derivative is the variance of the logits under $\pi$, whose matrix is
-# $\mathrm{diag}(\pi) - \pi\pi^\top = K_0$. The variance of $\delta_{t_m}$ is also $K_0$. This gives the quadratic form.
+# At $A = 0$, the optimal logits are $b = \log\pi$. Since $b$ can absorb the mean of $A\delta_{t_m}$, the first-order term of
+# the cross-entropy is $-\langle A, K_m\rangle$. The Hessian of the cross-entropy with respect to the logits is
+# $\mathrm{diag}(\pi) - \pi\pi^\top = K_0$. The covariance matrix of $\delta_{t_m}$ is also $K_0$. Together, these give the
+# quadratic form.
 #
-# It is convex, and least where $K_0 A K_0 = K_m$. As every token occurs, $K_0$ has the null space spanned by the vector 1, which
-# $K_m$ and $K_m^\top$ map to 0. So $A_m$ solves the equation, and the loss has fallen by
-# $\langle A_m, K_m\rangle - \frac12\langle A_m, K_m\rangle$. With $D = \mathrm{diag}(\pi)$, $K_0 D^{-1} K_m = (I - \pi 1^\top)K_m = K_m$,
-# so $D^{-1} K_m D^{-1}$ solves it as well. Two solutions differ by constants in rows or columns, to which $\langle \cdot, K_m \rangle$
-# is blind. This is the last form in {eq}`eq-even-gain`. $K_{-m} = K_m^\top$ leaves it unchanged.
+# This form is convex, and it is minimal where $K_0 A K_0 = K_m$. Since every token has a positive frequency, the null space
+# of $K_0$ is spanned by the vector 1.  Both $K_m$ and $K_m^\top$ map this vector to 0.  Hence $A_m$ solves the equation, and
+# the loss is reduced by $\langle A_m, K_m\rangle - \frac12\langle A_m, K_m\rangle$. Let $D = \mathrm{diag}(\pi)$. Since
+# $K_0 D^{-1} K_m = (I - \pi 1^\top)K_m = K_m$, the matrix $D^{-1} K_m D^{-1}$ also solves the equation. Two solutions differ
+# by constants in rows or columns, which do not change $\langle \cdot, K_m \rangle$. This gives the last expression in
+# {eq}`eq-even-gain`. Replacing $K_m$ by $K_{-m} = K_m^\top$ leaves this expression unchanged.
 # ```
 # ````
 
@@ -887,7 +944,7 @@ def covariance(law: Float[Tensor, "..."], one: int, other: int) -> Float[Tensor,
 @claim(
     "S1.14",
     "(both sides)",
-    "the tokens on the left of a token tell as much about it as those on its right",
+    "the tokens to the left of a token are as informative about it as the tokens to its right",
     Verdict.HOLDS,
     ours=True,
 )
@@ -899,7 +956,8 @@ def both_sides_tell_alike():
         words = f"chain of order {order}, width {w}"
         h_1, h_w, h_more = (entropy(block_law(steps, k), list(range(k))) for k in (1, w, w + 1))
         yield exact(
-            f"{words}: $I(t_0; L)$ minus the entropies of blocks", information(law, token, left) - (h_1 + h_w - h_more)
+            f"{words}: $I(t_0; L)$ minus the formula with entropies",
+            information(law, token, left) - (h_1 + h_w - h_more),
         )
         yield exact(
             f"{words}: $I(t_0; R)$ minus $I(t_0; L)$", information(law, token, right) - information(law, token, left)
@@ -911,11 +969,13 @@ def both_sides_tell_alike():
     law = around(random_steps(2), 3)
     for m in (2, 3):
         alone = information(law, [3], [3 + m]) - information(law, [3], [3 - m])
-        yield exact(f"order 2, the token at offset {m}: right minus left", alone)
+        yield exact(f"order 2, the token at offset {m}: information on the right minus information on the left", alone)
     uneven = information(law, [3], [4, 6]) - information(law, [3], [2, 0])
-    yield compare("order 2, offsets 1 and 3 together: right minus left, absolute", abs(uneven), ">", 1e-3)
+    yield compare(
+        "order 2, offsets 1 and 3 together: absolute difference between right and left", abs(uneven), ">", 1e-3
+    )
     order_of_tokens = symmetry_score(covariance(law, 3, 4))
-    yield compare("order 2: $s$ of $K_1$, which is 1 for a reversible text", order_of_tokens, "<", 0.5)
+    yield compare("order 2: $s$ of $K_1$, which would be 1 for a reversible text", order_of_tokens, "<", 0.5)
 
 
 show(both_sides_tell_alike())
@@ -958,7 +1018,7 @@ def slopes_of_loss(law: Float[Tensor, "..."], token: int, place: int) -> tuple[f
 @claim(
     "S1.14",
     "(the best gain at an offset)",
-    "with a read-out for each offset, what attention can gain is even in the offset",
+    "with a separate read-out for each offset, the largest gain is an even function of the offset",
     Verdict.HOLDS,
     ours=True,
 )
@@ -968,83 +1028,95 @@ def best_gain_is_even():
     frequencies = law.sum([i for i in range(law.ndim) if i != w])
     for m in (1, 2, 3):
         right, left = best_gain(law, w, [w + m]), best_gain(law, w, [w - m])
-        yield exact(f"offset {m}: $\\gamma^*$ to the right minus that to the left", right - left)
+        yield exact(f"offset {m}: $\\gamma^*$ on the right minus $\\gamma^*$ on the left", right - left)
         ratio = covariance(law, w, w + m).square() / torch.outer(frequencies, frequencies)
-        yield exact(f"offset {m}: $\\gamma^*$ minus the sum of squares over frequencies", right - ratio.sum())
+        yield exact(f"offset {m}: $\\gamma^*$ minus the sum of squares divided by frequencies", right - ratio.sum())
         first, second = slopes_of_loss(law, w, w + m)
         yield exact(f"offset {m}: first derivative of the loss along $A_m$, plus $\\gamma^*$", first + right)
         yield exact(f"offset {m}: second derivative of the loss along $A_m$ minus $\\gamma^*$", second - right)
     both = best_gain(law, w, [w + 1, w + 2]) - best_gain(law, w, [w - 1, w - 2])
-    yield compare("offsets 1 and 2 together: right minus left, absolute", abs(both), ">", 1e-3)
+    yield compare("offsets 1 and 2 together: absolute difference between right and left", abs(both), ">", 1e-3)
 
 
 show(best_gain_is_even())
 
 # %% [markdown]
-# **Its place in the argument.** The theorem assumes a stationary text and nothing else. The text need not be reversible, and no
-# read-out is involved. So an encoder that sees both sides finds as much information on one side as on the other, and the text gives it
-# no reason to prefer one side. The theorem does not say that a *model* with one read-out for all offsets gains equally much on both sides; for that
-# {prf:ref}`thm-position-masked` asks for a symmetric read-out. Nor does it say which of two equally good sides a head
-# takes. In second order even two offsets together may gain more on one side, as the last line of the check shows. The theorem
-# suggests an experiment, in which the window keeps both sides and one side is made less informative, for example by replacing some
-# of its tokens by random ones. Such a text is not stationary around the predicted token, and the planted errors of the two checks
-# include it.
+# **Role in the argument.** The theorem assumes only that the text is stationary. The text need not be reversible, and no
+# read-out is involved. An encoder that attends to both sides therefore finds equal amounts of information on both sides, and
+# the text gives it no reason to prefer one side. The theorem does not imply that a *model* with one read-out for all offsets
+# gains equally on both sides. This would follow from {prf:ref}`thm-position-masked`, which requires a symmetric read-out or
+# a reversible text. The theorem also does not predict which of two equally informative sides a head attends to. To second
+# order, even two offsets together may give a larger gain on one side, as the last line of the check shows. The theorem
+# suggests an experiment in which the model still attends to both sides, but one side is made less informative, for example
+# by replacing some of its tokens by random tokens. Such a text is not stationary around the predicted token. As a test of
+# our two checks, we verified that they fail for such a text.
 #
-# ## Who asks must also answer
+# ## Queries and keys must share their embeddings
 #
-# {prf:ref}`thm-s1-14` makes an update symmetric if $\beta_{ij} = \beta_{ji}$: if position $i$ contributes as much to predicting
-# position $j$ as the other way round. In masked training this is not enough. A position that is predicted holds the embedding
-# $e_*$ of the mask, and a position that helps to predict it holds its token.
+# According to {prf:ref}`thm-s1-14`, an update is symmetric if $\beta_{ij} = \beta_{ji}$, which means that position $i$
+# contributes as much to the prediction at position $j$ as position $j$ contributes to the prediction at position $i$. In
+# masked training, this condition is not sufficient. At a predicted position, the input is the embedding $e_*$ of the mask,
+# whereas at a position that helps to predict it, the input is the embedding of a token.
 #
-# ````{prf:theorem} who asks must also answer
+# ````{prf:theorem} queries and keys must share their embeddings
 # :label: thm-who-asks
 #
-# In a first layer, let each position of a sequence be hidden in turn. The query at $i$ is $e_* + p_i$ and the key at $j \neq i$ is
-# $e_{t_j} + p_j$. Let $\beta_{ij} = \beta_{ji}$ exactly, and put $\beta_{ii} = 0$, $B = (\beta_{ij})$, $b_j = \sum_i \beta_{ij}$,
-# $v = \sum_j b_j e_{t_j}$ and $r = \sum_j b_j p_j$. With the rows $p_j$ in $P$ and $e_{t_j}$ in $E$,
+# Consider the first layer, and let each position of a sequence be hidden in turn. The query at $i$ is computed from
+# $e_* + p_i$, and the key at $j \neq i$ is computed from $e_{t_j} + p_j$. Let $\beta_{ij} = \beta_{ji}$ exactly, and define
+# $\beta_{ii} = 0$, $B = (\beta_{ij})$, $b_j = \sum_i \beta_{ij}$, $v = \sum_j b_j e_{t_j}$ and $r = \sum_j b_j p_j$. Let $P$
+# be the matrix with the rows $p_j$, and $E$ the matrix with the rows $e_{t_j}$. Then
 #
 # $$
 # \Delta W = \sum_{i \neq j} \beta_{ij}\,(e_* + p_i)(e_{t_j} + p_j)^\top = e_* v^\top + e_* r^\top + P^\top B E + P^\top B P .
 # $$ (eq-who-asks)
 #
-# 1. The last block is symmetric. The skew-symmetric part of $\Delta W$ is that of the first three.
-# 2. Let $e_*$, the tokens and the positions lie in three subspaces that are orthogonal to each other, and $\Delta W \neq 0$. Then
+# 1. The last block, $P^\top B P$, is symmetric. The skew-symmetric part of $\Delta W$ is therefore the skew-symmetric part
+#    of the sum of the first three blocks.
+# 2. Let $e_*$, the token embeddings and the position embeddings lie in three subspaces that are orthogonal to each other,
+#    and let $\Delta W \neq 0$. Then
 #
 #    $$
 #    s = \frac{\|P^\top B P\|^2}{\|P^\top B P\|^2 + \|P^\top B E\|^2 + \|e_*\|^2 (\|v\|^2 + \|r\|^2)} ,
 #    $$ (eq-who-asks-score)
 #
-#    which is 0 without positions. It also holds for sums over sequences, with the sums of the blocks.
-# 3. Let moreover all tokens be different, all embeddings of tokens orthogonal with length $\ell_t$, those of positions
-#    orthogonal with length $\ell_p$, and $\|e_*\| = \ell_*$. With $\kappa = \sum_j b_j^2/\sum_{ij}\beta_{ij}^2$,
+#    which is 0 without position embeddings. The formula also holds for a sum over sequences if each block is replaced by its
+#    sum over the sequences.
+# 3. In addition, let all tokens be different, let the token embeddings be orthogonal to each other with norm $\ell_t$, let
+#    the position embeddings be orthogonal to each other with norm $\ell_p$, and let $\|e_*\| = \ell_*$. With
+#    $\kappa = \sum_j b_j^2/\sum_{ij}\beta_{ij}^2$, we have
 #
 #    $$
 #    s = \frac{\ell_p^2}{\ell_p^2 + \ell_t^2} \cdot \frac{\ell_p^2}{\ell_p^2 + \kappa\,\ell_*^2} .
 #    $$ (eq-who-asks-lengths)
 #
-# 4. If the query at $i$ holds $e_{t_i}$ instead of $e_*$, then $s = 1$, with positions or without.
-# 5. If the query at $i$ holds a token that is drawn independently of the text and of the coefficients, with probability $q_a$ for
-#    token $a$, the expectation of $\Delta W$ over these draws is {eq}`eq-who-asks` with $e_* = \sum_a q_a e_a$.
+# 4. If the query at $i$ is computed from $e_{t_i}$ instead of $e_*$, then $s = 1$, with or without position embeddings.
+# 5. Suppose that the query at $i$ is computed from a token that is drawn independently of the text and of the coefficients,
+#    where token $a$ has probability $q_a$. Then the expectation of $\Delta W$ over these draws is {eq}`eq-who-asks` with
+#    $e_* = \sum_a q_a e_a$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Multiply out. The first two blocks are $\sum_j \bigl(\sum_i \beta_{ij}\bigr) e_* (e_{t_j} + p_j)^\top$. $B$ is symmetric, so
-# $P^\top B P$ is. This is 1.
+# Expanding the product gives {eq}`eq-who-asks`. The sum of the first two blocks is
+# $\sum_j \bigl(\sum_i \beta_{ij}\bigr) e_* (e_{t_j} + p_j)^\top$. Since $B$ is symmetric, so is $P^\top B P$, which proves
+# part 1.
 #
-# In 2, the rows and the columns of the four blocks lie in the pairs of subspaces (mask, tokens), (mask, positions), (positions,
-# tokens) and (positions, positions). So the blocks are orthogonal to each other, and $\|\Delta W\|^2$ is the sum of their squared
-# norms, the denominator. The transposes of the first three lie in pairs that do not occur. So
-# $\mathrm{Tr}(\Delta W \Delta W) = \langle \Delta W, \Delta W^\top \rangle$ is $\|P^\top B P\|^2$. In 3,
-# $\|P^\top B P\|^2 = \ell_p^4 \|B\|^2$, $\|P^\top B E\|^2 = \ell_p^2\ell_t^2\|B\|^2$, $\|v\|^2 = \ell_t^2 \sum b_j^2$ and
-# $\|r\|^2 = \ell_p^2 \sum b_j^2$. The denominator is $\|B\|^2(\ell_p^2 + \ell_t^2)(\ell_p^2 + \kappa\,\ell_*^2)$.
+# For part 2, the four blocks map between the pairs of subspaces (mask, tokens), (mask, positions), (positions, tokens) and
+# (positions, positions). The blocks are therefore orthogonal to each other, and $\|\Delta W\|^2$ is the sum of their squared
+# norms, which is the denominator. The transposes of the first three blocks belong to pairs of subspaces that do not occur in
+# this list. Hence $\mathrm{Tr}(\Delta W \Delta W) = \langle \Delta W, \Delta W^\top \rangle = \|P^\top B P\|^2$. For part 3,
+# we have $\|P^\top B P\|^2 = \ell_p^4 \|B\|^2$, $\|P^\top B E\|^2 = \ell_p^2\ell_t^2\|B\|^2$,
+# $\|v\|^2 = \ell_t^2 \sum b_j^2$ and $\|r\|^2 = \ell_p^2 \sum b_j^2$. The denominator of {eq}`eq-who-asks-score` is
+# therefore $\|B\|^2(\ell_p^2 + \ell_t^2)(\ell_p^2 + \kappa\,\ell_*^2)$.
 #
-# In 4, $\Delta W = (E + P)^\top B (E + P)$. In 5, the query enters linearly, and its draw is independent of all that multiplies it.
+# For part 4, note that $\Delta W = (E + P)^\top B (E + P)$ is symmetric. For part 5, $\Delta W$ is linear in the embedding
+# of the drawn token, and the draw is independent of all factors by which this embedding is multiplied.
 # ```
 # ````
 #
-# The pair of $i$ with itself, whose key is hidden as well, adds $\sum_i \beta_{ii}(e_* + p_i)(e_* + p_i)^\top$, which is symmetric
-# and contains no token.
+# The theorem omits the pairs of each position with itself. For these pairs, the key is also computed from the embedding of
+# the mask. They would add $\sum_i \beta_{ii}(e_* + p_i)(e_* + p_i)^\top$, which is symmetric and contains no token
+# embedding.
 
 
 # %% tags=["remove-cell"]
@@ -1143,7 +1215,7 @@ def mean_over_drawn_queries(beta: Float[Tensor, "n n"], of: Embeddings, vocabula
 @claim(
     "S1.15",
     "(who asks must also answer)",
-    "coefficients that agree make only that block symmetric which queries and keys both hold",
+    "equal coefficients make only that block symmetric whose embeddings queries and keys share",
     Verdict.HOLDS,
     ours=True,
 )
@@ -1153,13 +1225,17 @@ def who_asks_must_answer(n_tokens=6, seed=1):
     masked = update(beta, hidden(anywhere), keys)
     parts = blocks(beta, anywhere)
     yield exact(
-        "any embeddings: the update against its four blocks, relative", relative_error(masked, sum(parts[1:], parts[0]))
+        "any embeddings: update compared with the sum of its four blocks, relative difference",
+        relative_error(masked, sum(parts[1:], parts[0])),
     )
     others = parts.mask_token + parts.mask_position + parts.position_token
     yield exact(
-        "any embeddings: skew part against that of three blocks, relative", relative_error(skew(masked), skew(others))
+        "any embeddings: skew-symmetric part compared with that of three blocks, relative difference",
+        relative_error(skew(masked), skew(others)),
     )
-    yield exact("any embeddings, queries hold their tokens: $s$", symmetry_score(update(beta, keys, keys)), 1)
+    yield exact(
+        "any embeddings, queries computed from their own tokens: $s$", symmetry_score(update(beta, keys, keys)), 1
+    )
     lengths = (1.5, 1.0, 0.7)
     for words, repeated in (("different tokens", False), ("repeated tokens", True)):
         apart = orthogonal_embeddings(n_tokens, lengths, repeated, seed)
@@ -1173,13 +1249,15 @@ def who_asks_must_answer(n_tokens=6, seed=1):
         "three subspaces, different tokens: $s$ minus the formula of the lengths", s - score_by_lengths(beta, lengths)
     )
     alone = apart._replace(positions=torch.zeros_like(apart.positions))
-    yield exact("three subspaces, no positions: $s$", symmetry_score(update(beta, hidden(alone), alone.tokens)))
+    yield exact(
+        "three subspaces, no position embeddings: $s$", symmetry_score(update(beta, hidden(alone), alone.tokens))
+    )
     few, vocabulary = random_embeddings(3, 8, seed), anywhere.tokens[:3]
     drawn = mean_over_drawn_queries(agreeing(3, seed), few, vocabulary)
     of_mean = few._replace(mask=vocabulary.mean(0))
     expected = update(agreeing(3, seed), hidden(of_mean), few.tokens + few.positions)
     yield exact(
-        "queries hold tokens drawn at random: mean update against the formula, relative",
+        "queries computed from randomly drawn tokens: mean update compared with the formula, relative difference",
         relative_error(drawn, expected),
     )
 
@@ -1187,14 +1265,15 @@ def who_asks_must_answer(n_tokens=6, seed=1):
 show(who_asks_must_answer(n_tokens, seed))
 
 # %% [markdown]
-# **Its place in the argument.** In masked training the agreement of coefficients, which {prf:ref}`thm-s1-14` assumes, makes
-# the block between positions symmetric and no other. Equation {eq}`eq-who-asks-lengths` puts a number to this: if positions and
-# tokens have embeddings of equal length, $s$ is at most 1/2. Position embeddings are the one thing in this theorem that
-# queries and keys both hold. Without position embeddings, nothing is left in a first layer that could be symmetric.
+# **Role in the argument.** {prf:ref}`thm-s1-14` assumes that the coefficients satisfy $\beta_{ij} = \beta_{ji}$. In masked
+# training, this assumption makes the block between positions symmetric, but no other block. Equation
+# {eq}`eq-who-asks-lengths` quantifies the consequence: if position and token embeddings have equal norms, $s$ is at most
+# 1/2. In this theorem, position embeddings are the only component shared by queries and keys. Without position embeddings,
+# no part of the update of a first layer can be symmetric.
 #
-# The theorem has narrow limits. It is about the first layer, because in the layers above a hidden position no longer holds the
-# mask alone but also what it has read. It needs three orthogonal subspaces for its numbers, and trained embeddings are
-# not orthogonal. By its last part, random tokens in the place of the mask are no better than the mask as long as the
-# coefficients do not depend on which token was drawn. So the theorem does not predict that training with random tokens makes
-# $W_{qk}$ symmetric. If it does, either the coefficients depend on the tokens that were drawn, or the reason lies in the layers
-# above.
+# The theorem applies only under narrow conditions. It is limited to the first layer, because in higher layers the
+# representation of a hidden position also contains information from other positions. The formulas for $s$ require three
+# orthogonal subspaces, but trained embeddings are not orthogonal. According to the last part, replacing the mask by random
+# tokens has no advantage over the mask as long as the coefficients do not depend on the drawn token. Hence the theorem does
+# not predict that training with random tokens makes $W_{qk}$ symmetric. If such training does make $W_{qk}$ symmetric,
+# either the coefficients depend on the drawn tokens, or the reason lies in the higher layers.

@@ -9,8 +9,9 @@
 # %% [markdown]
 # # Details: The planned experiments on why query-key matrices become symmetric
 #
-# The page [Why?](why.py) lists what our planned experiments found. This page has a section for each of them, with its question, its
-# numbers, its checks and what limits it. It also has the numbers behind the comparison of heads and of waves in released models.
+# The page [Why?](why.py) summarises our planned experiments. On this page, a section on each experiment gives its question,
+# its results, the checks and the limitations. The page also gives the numbers behind our comparison of heads and of waves in
+# released models.
 
 # %% tags=["remove-cell"]
 from dataclasses import replace
@@ -91,44 +92,47 @@ assert at_equal_loss.low > 0 and s_of_rotary["mixed"] < min(s_of_rotary["mask"],
 
 # %% [markdown]
 # :::{admonition} How sure is this?
-# - All planned experiments are about small models that read single characters, with {glue:text}`seeds` seeds for each setting.
-# - The history of the repository has every plan before its first run. Before we wrote these plans, we had looked at exploratory runs,
-#   and the plans name them.
-# - The plan on uninformative sides says what follows if the models do not learn. The other plans on this page do not, so we say where
-#   that happened.
-# - The runs were made on a GPU in single precision with TF32 products, up to fifteen at a time. The experiments on single characters in
-#   {doc}`Types of positional encoding <positions>` have the same settings but were made on CPUs. On this page, encoders with learned
-#   position embeddings score {glue:text}`s-table` and encoders with rotary positions score {glue:text}`s-rotary`, which is similar to the
-#   scores given there.
+# - All planned experiments are about small character-level models, with {glue:text}`seeds` seeds for each setting.
+# - Every plan was added to the repository before its first run. Before we wrote these plans, we had looked at exploratory
+#   runs, which the plans list.
+# - Only the plan of the experiment with an uninformative side includes a rule for models that do not learn. For the other
+#   experiments, we report where the models did not learn.
+# - We trained the models on a GPU in single precision with TF32 products, up to fifteen at a time. The character-level
+#   experiments in {doc}`Types of positional encoding <positions>` have the same settings but were run on CPUs. On this page,
+#   encoders with learned position embeddings have a mean score of {glue:text}`s-table`, and encoders with rotary positions
+#   have a mean score of {glue:text}`s-rotary`. These scores are similar to the scores of the experiments on CPUs.
 # :::
 #
-# ## Slow waves hardly tell left from right
+# ## Heads are nearly symmetric on slow waves
 #
-# Think of the position embeddings as waves along the text, as a sound is made of tones. A head that looks $m$ places ahead compares a
-# wave with the same wave $m$ places further. It turns a wave of period $T$ by the angle $2\pi m / T$, and the symmetry of such a
-# turn is $s = \cos(4\pi m / T)$. If the period is long compared with $m$, the turn is small and $s$ is close to 1, whichever way the
-# head looks ({prf:ref}`thm-slow-waves`). If the period is eight times the offset, $s$ is 0, and for periods between 8/3 of the
-# offset and eight times the offset it is negative. {cite:t}`yamamoto2023` found in RoBERTa that position embeddings have
-# sinusoid-like components and that attention heads shift the phases of these components. Their paper is about where heads attend, and not
-# about the symmetry of $W_{qk}$.
+# Position embeddings can be decomposed into waves along the text, just as a sound can be decomposed into tones. A head that
+# attends $m$ positions ahead compares a wave with the same wave shifted by $m$ positions. For a wave of period $T$, this
+# shift is a rotation by the angle $2\pi m / T$, and the symmetry score of such a rotation is $s = \cos(4\pi m / T)$. If the
+# period is long compared with $m$, the angle is small, and $s$ is close to 1, whichever side the head attends to
+# ({prf:ref}`thm-slow-waves`). If the period is eight times the offset, $s$ is 0.  For periods between 8/3 of the offset and
+# eight times the offset, $s$ is negative. {cite:t}`yamamoto2023` found that the position embeddings of RoBERTa have
+# sinusoid-like components and that attention heads shift the phases of these components. Their paper is about where heads
+# attend, and not about the symmetry of $W_{qk}$.
 #
-# We can test this explanation without changing the text or the attention. We let an encoder predict a masked character not at its own
-# place but at the place $q$ to its left. The encoder then has to look $q$ places to the right, so the formula predicts that $s$ falls to
-# $\cos(4\pi q / T)$, which is negative for waves of period 8 to 16 at $q = 2$.
+# We can test this explanation without changing the text or the attention. We train an encoder to predict a masked character
+# not at its own position but at the position $q$ places to its left. The encoder then has to attend $q$ places to the right.
+# The formula therefore predicts that $s$ falls to $\cos(4\pi q / T)$. For $q = 2$ and waves of period 8 to 16, this value is
+# negative.
 
 # %% tags=["remove-input"]
 figures.waves_of_shifted_readers(shifted, {"q0": 0, "q2": 2, "q4": 4})
 
 # %% [markdown]
-# Between $q = 0$ and $q = 2$, the score of these waves changes by {glue:text}`shift-difference` (mean and 95 % interval over
-# {glue:text}`seeds` seeds). Our plan had asked for an interval below {glue:text}`asked-shift`, so the effect is weaker than the plan
-# required.
+# Between $q = 0$ and $q = 2$, the score on these waves changes by {glue:text}`shift-difference` (mean and 95 % interval over
+# {glue:text}`seeds` seeds). Our plan required an interval below {glue:text}`asked-shift`, so the effect is weaker than the
+# plan required.
 #
-# Two things limit this result. First, the formula does not describe the encoders at $q = 0$. For these encoders, the formula predicts a
-# score of 1 on every wave, but on waves of period 8 to 16 the layer with the lowest score has only $s$ = {glue:text}`unshifted-wave`.
-# Second, all encoders of this experiment learned little. Their held-out losses are {glue:text}`loss-q0` nats at $q = 0$,
-# {glue:text}`loss-q2` nats at $q = 2$ and {glue:text}`loss-q4` nats at $q = 4$, and an encoder above {glue:text}`plateau` nats knows
-# little more than how frequent each character is. The plan has no rule for this case. At $q = 4$ the scores do not follow the curve.
+# Two things limit this result. First, the formula does not describe the encoders at $q = 0$. For these encoders, the formula
+# predicts a score of 1 on every wave. However, on waves of period 8 to 16, the layer with the lowest score has only $s$ =
+# {glue:text}`unshifted-wave` on average. Second, all encoders in this experiment learned little. Their held-out losses are
+# {glue:text}`loss-q0` nats for $q = 0$, {glue:text}`loss-q2` nats for $q = 2$ and {glue:text}`loss-q4` nats for $q = 4$. An
+# encoder with a loss above {glue:text}`plateau` nats has learned little more than the frequency of each character. The plan
+# includes no rule for this case. For $q = 4$, the scores also do not follow the predicted curve.
 
 
 # %%
@@ -152,15 +156,17 @@ def interval(by_seed: np.ndarray) -> tuple[float, float]:
 @claim(
     "Section 4.1",
     "(why, shifted)",
-    "an encoder that predicts two places to the left becomes skew-symmetric on waves of period 8 to 16",
+    "an encoder that predicts each character from two places to its left becomes skew-symmetric on waves of period 8 to 16",
     ours=True,
 )
 def waves_turn():
     shifted, asked = runs_of("why_shift"), findings.threshold("why_shift")
     values = {arm: np.array([s_on_waves(run, 8) for run in shifted.runs[arm].values()]) for arm in ("q0", "q2")}
     _, upper = interval(values["q2"] - values["q0"])
-    yield replace(compare("$s$ at $q = 2$ minus $s$ at $q = 0$: upper end", upper, "<", 0), asked=asked)
-    remark = f"The plan asked for an upper end below {number(asked, 1)}. The interval lies below 0."
+    yield replace(
+        compare("$s$ for $q = 2$ minus $s$ for $q = 0$: upper end of the interval", upper, "<", 0), asked=asked
+    )
+    remark = f"The plan required an upper end below {number(asked, 1)}. The interval lies below 0 but does not meet this limit."
     return {"verdict": Verdict.SHORT, "remark": remark}
 
 
@@ -179,31 +185,32 @@ without = octaves.recorded_exceptions().query("model == 'BERT base radiology' an
 glue("bert-without", number(without["without"].min(), 2))
 
 # %% [markdown]
-# **Released models.** The tables of position embeddings of released models show the same picture. On the slowest waves
-# ({numref}`tab-why-octaves`), every encoder has a median $s$ of at least {glue:text}`slowest-least`. On fast waves, the scores of encoders
-# vary more. Where a layer is an exception, we looked for the heads behind it. For example, without two heads that look at the next
-# token, the third layer of BERT (base, fine-tuned on radiology reports) has an $s$ of at least {glue:text}`bert-without` in every
-# octave. In GPT-2, a decoder, some of the slow waves are skew-symmetric ($s$ = {glue:text}`gpt2-least`). Our theorems do not explain
-# this negative score.
+# **Released models.** Released encoders with learned position embeddings are also nearly symmetric on slow waves. On the
+# slowest waves ({numref}`tab-why-octaves`), every encoder has a median $s$ of at least {glue:text}`slowest-least`. On fast
+# waves, the scores of encoders vary more. For layers that are exceptions, we identified the responsible heads. For example,
+# if two heads that attend to the next token are removed, the third layer of BERT (base, fine-tuned on radiology reports) has
+# an $s$ of at least {glue:text}`bert-without` in every octave. GPT-2, which is a decoder, is skew-symmetric on some of the
+# slow waves ($s$ = {glue:text}`gpt2-least`). Our theorems do not explain this negative score.
 
 # %% tags=["remove-input"]
 table(
     by_octave,
     name="tab-why-octaves",
-    caption="Median symmetry of layers on the waves of the position table, by the shortest period of the octave in tokens, for "
-    "released models with position embeddings.",
+    caption="Symmetry $s$ of released models on the waves of their position embeddings (median over layers). Columns are octaves, "
+    "named by their shortest period in tokens.",
     formats={c: ".2f" for c in by_octave.columns[2:]},
 )
 
 # %% [markdown]
 # ## Frozen tables of waves
 #
-# We froze the position embeddings and made them of slow waves alone, of all waves, or of waves with a period near four characters. If
-# slow waves make heads symmetric, the symmetry of single heads should fall in this order. The difference between slow and fast waves is
-# {glue:text}`tables-difference`. This interval includes 0, so by the words of its plan this explanation falls. However, the encoders with
-# fast waves and with all waves learned next to nothing: their held-out losses are {glue:text}`loss-band` and {glue:text}`loss-white`
-# nats, the level of a model that only knows how frequent each character is. The plan has no rule for this case, and we call the test
-# undecided.
+# In this experiment, the position embeddings are frozen and consist only of slow waves, of all waves, or of waves with a
+# period near four characters. If slow waves make heads symmetric, individual heads should be most symmetric with slow waves
+# and least symmetric with fast waves. With slow waves, the symmetry score of individual heads is higher by
+# {glue:text}`tables-difference` than with fast waves. This interval includes 0, so that under the criteria of the plan the
+# explanation is refuted. However, the encoders with fast waves and with all waves learned almost nothing. Their held-out
+# losses are {glue:text}`loss-band` and {glue:text}`loss-white` nats, respectively, which is the loss of a model that has
+# learned only the frequency of each character. The plan includes no rule for this case, and we call the result inconclusive.
 
 
 # %%
@@ -218,21 +225,26 @@ def last_loss(run: Run) -> float:
     return float(run.history["held_out_loss"].iloc[-1])
 
 
-@claim("Section 4.1", "(why, frozen waves)", "heads are more symmetric on a table of slow waves", ours=True)
+@claim(
+    "Section 4.1",
+    "(why, frozen waves)",
+    "individual heads are more symmetric if the position embeddings consist of slow waves",
+    ours=True,
+)
 def slow_and_fast_tables():
     tables = runs_of("why_tables")
     by_arm = {
         arm: np.array([s_of_heads_in_position_space(run) for run in tables.runs[arm].values()]) for arm in tables.runs
     }
     low, high = interval(by_arm["slow"] - by_arm["band"])
-    yield compare("slow minus fast waves: lower end", low, "<", 0)
-    yield compare("slow minus fast waves: upper end", high, ">", 0)
+    yield compare("slow minus fast waves: lower end of the interval", low, "<", 0)
+    yield compare("slow minus fast waves: upper end of the interval", high, ">", 0)
     for arm, words in (("white", "all waves"), ("band", "fast waves")):
         loss = np.mean([last_loss(run) for run in tables.runs[arm].values()])
-        yield compare(f"{words}: held-out loss against the plateau (nats)", loss, ">", why.PLATEAU)
+        yield compare(f"{words}: held-out loss, compared with the plateau (nats)", loss, ">", why.PLATEAU)
     remark = (
-        "By the words of its plan, this explanation falls. Two of the three kinds of encoders had learned next to"
-        " nothing, so we do not count this experiment as a test."
+        "Under the criteria of the plan, the explanation is refuted. However, two of the three kinds of encoders had learned"
+        " almost nothing, so we do not count this experiment as a test."
     )
     return {"verdict": Verdict.UNDECIDED, "remark": remark}
 
@@ -240,15 +252,16 @@ def slow_and_fast_tables():
 show(slow_and_fast_tables())
 
 # %% [markdown]
-# ## A decoder that sees a window
+# ## Decoders that attend to a window
 #
-# In GPT-2, the slowest waves are skew-symmetric. The reason could be that the attention of a decoder ends at one edge, so that scores
-# rise towards this edge like a slope, and a slope is skew-symmetric. We trained decoders that see only the places from eight to four to
-# the left, and compared them with decoders that see all places to the left. The difference on the slowest wave is
-# {glue:text}`windows-difference`. This interval includes 0, so by the words of its plan this explanation falls. The premise of the
-# experiment is not met either, because in our small decoders the slowest wave is not skew-symmetric to begin with
-# ($s$ = {glue:text}`all-slowest`). The decoders with a window also learned less than the other decoders: their held-out loss is
-# {glue:text}`loss-window` nats, against {glue:text}`loss-all` nats.
+# GPT-2 is skew-symmetric on some of its slowest waves. A possible reason is that a decoder's attention ends at its own
+# position, so that scores increase towards this position like a slope, and a slope is skew-symmetric. We trained decoders
+# that attend only to the positions from eight to four places to their left, and compared them with decoders that attend to
+# all positions to their left. On the slowest wave, the symmetry score of the decoders with the window is higher by
+# {glue:text}`windows-difference`. This interval includes 0, so that under the criteria of the plan the explanation is
+# refuted. Moreover, the premise of the experiment is not met, because our small decoders without a window are not
+# skew-symmetric on the slowest wave ($s$ = {glue:text}`all-slowest`). The decoders with a window also learned less than the
+# other decoders: their held-out loss is {glue:text}`loss-window` nats, compared with {glue:text}`loss-all` nats.
 
 
 # %%
@@ -258,48 +271,57 @@ def s_on_slowest_wave(run: Run) -> float:
     return float(last["position_symmetry_32"].median())
 
 
-@claim("Section 4.1", "(why, window)", "a decoder that sees a window is more symmetric on slow waves", ours=True)
+@claim(
+    "Section 4.1", "(why, window)", "a decoder that attends only to a window is more symmetric on slow waves", ours=True
+)
 def decoders_with_a_window():
     windows = runs_of("why_window")
     by_arm = {arm: np.array([s_on_slowest_wave(run) for run in windows.runs[arm].values()]) for arm in windows.runs}
     low, high = interval(by_arm["window"] - by_arm["all"])
-    yield compare("window minus all places: lower end", low, "<", 0)
-    yield compare("window minus all places: upper end", high, ">", 0)
+    yield compare("window minus all positions: lower end of the interval", low, "<", 0)
+    yield compare("window minus all positions: upper end of the interval", high, ">", 0)
     yield compare(
-        "all places: mean $s$ on the slowest wave, which the plan expects below 0", by_arm["all"].mean(), ">", 0
+        "all positions: mean $s$ on the slowest wave, which we had expected to be below 0", by_arm["all"].mean(), ">", 0
     )
-    remark = "By the words of its plan, this explanation falls. What it should explain does not occur in these small decoders."
+    remark = (
+        "Under the criteria of the plan, the explanation is refuted. However, the negative score that it should explain does"
+        " not occur in these small decoders."
+    )
     return {"verdict": Verdict.UNDECIDED, "remark": remark}
 
 
 show(decoders_with_a_window())
 
 # %% [markdown]
-# ## Who asks must also answer
+# ## Random characters instead of the mask
 #
-# An encoder that fills in masked tokens asks from places that hold the mask, and the answers come from places that hold tokens. In the
-# update of $W_{qk}$ of the first layer, a pair of tokens therefore has no mirror image, even if both directions of the pair agree
-# exactly, because the mask asks and never answers. If the predicted places hold random characters instead, the same embeddings ask and
-# answer. We expected encoders with rotary positions to become symmetric then. The theorem ({prf:ref}`thm-who-asks`) does not promise
-# this: on average, random characters are no better than the mask, as long as what a pair contributes does not depend on which
-# character was drawn.
+# In the first layer of a masked language model, the queries at predicted positions are computed from the embedding of the
+# mask, whereas the keys at the positions that help to predict them are computed from token embeddings. In the update of
+# $W_{qk}$ of the first layer, the term of a pair of tokens therefore has no transposed counterpart, even if both positions
+# contribute equally to each other's prediction. If the predicted positions contain random characters instead of the mask,
+# queries and keys are computed from the same set of embeddings. We expected that encoders with rotary positions would then
+# become symmetric. The theorem ({prf:ref}`thm-who-asks`) does not guarantee this. On average, random characters have no
+# advantage over the mask as long as the contribution of a pair does not depend on which character was drawn.
 #
-# These encoders do become a little more symmetric. With random characters, the score of the layers is higher than with the mask by
-# {glue:text}`hidden-difference`. The plan had asked for a mean above {glue:text}`asked-hidden`, so this is less than the plan required.
-# In the first layer, where the argument is a theorem, the difference is {glue:text}`first-layer-difference` and may be 0, which the plan
-# counts against the explanation. The plan also expected that encoders with BERT's mixture would lie between those with the mask and those
-# with random characters. However, encoders with BERT's mixture score {glue:text}`s-rotary`, which is lower than both
+# These encoders do become slightly more symmetric. With random characters, the score of the layers is higher than with the
+# mask by {glue:text}`hidden-difference`. The plan required a mean difference above {glue:text}`asked-hidden`, so the effect
+# is smaller than required. In the first layer, where our argument is a theorem, the difference is
+# {glue:text}`first-layer-difference`. This interval includes 0, which counts against the explanation according to the plan.
+# We had also expected the scores of encoders with BERT's mixture to lie between the scores with the mask and with random
+# characters. However, encoders with BERT's mixture score {glue:text}`s-rotary`, which is lower than both
 # ({glue:text}`s-rotary-mask` with the mask, {glue:text}`s-rotary-random` with random characters).
 #
-# The encoders with random characters end at a higher loss ({glue:text}`loss-rotary-random` nats, against
-# {glue:text}`loss-rotary-mask` nats with the mask), so they could merely be at an earlier stage of training. This is not the reason.
-# We compared them with the encoders that see the mask at the step at which these had first reached the same held-out loss, and the
-# difference is {glue:text}`equal-loss-difference`. The plan did not ask for a comparison at equal loss. The plan asked whether the difference remains
-# if the multiple of the identity that fits $W_{qk}$ best is removed. We kept no weights of these runs, so we could not test this.
+# The encoders with random characters end with a higher loss ({glue:text}`loss-rotary-random` nats, compared with
+# {glue:text}`loss-rotary-mask` nats with the mask). The difference in symmetry could therefore arise only because the former
+# are at an earlier stage of training. To exclude this, we scored the encoders with the mask at the step at which they first
+# reached the same held-out loss as the encoders with random characters. At equal loss, the difference is still
+# {glue:text}`equal-loss-difference`. We had not planned this comparison. We had planned to test whether the difference
+# remains after subtracting the multiple of the identity that best fits $W_{qk}$. Since we did not keep the weights of these
+# runs, we could not perform this test.
 #
-# Encoders with learned position embeddings cannot answer the question here, because encoders that see only masks or only random
-# characters stay at a loss of {glue:text}`loss-table-mask` and {glue:text}`loss-table-random` nats. Only the mixture that BERT uses (80 %
-# mask, 10 % random, 10 % kept) leaves the plateau.
+# For encoders with learned position embeddings, this experiment is inconclusive. Trained only with masks or only with random
+# characters, these encoders reach losses of only {glue:text}`loss-table-mask` and {glue:text}`loss-table-random` nats,
+# respectively. Only encoders trained with BERT's mixture (80 % mask, 10 % random, 10 % kept) leave the plateau.
 
 # %% tags=["remove-input"]
 table(
@@ -309,8 +331,8 @@ table(
         {"mask": "the mask", "random": "a random character", "mixed": "BERT's mixture", "kept": "their own character"},
     ),
     name="tab-why-hidden",
-    caption=f"Symmetry of $W_{{qk}}$ after training (median over layers, mean over {n_seeds} seeds) and held-out loss in nats, by what "
-    "the places hold at which characters are predicted. A model that sees its own character only has to copy it.",
+    caption=f"Symmetry of $W_{{qk}}$ after training (median over layers, mean over {n_seeds} seeds) and held-out loss in nats, by the "
+    "input at the predicted positions. If this input is the character itself, the model only has to copy it.",
     formats={"s": ".2f", "held-out loss": ".2f"},
 )
 
@@ -322,19 +344,21 @@ def s_of_layers(run: Run) -> float:
     return float(last["symmetry"].median())
 
 
-@claim("Section 4.1", "(why, mask)", "random characters in place of the mask make rotary encoders symmetric", ours=True)
+@claim(
+    "Section 4.1", "(why, mask)", "rotary encoders become symmetric if random characters replace the mask", ours=True
+)
 def tokens_that_ask():
     hidden, asked = runs_of("why_hidden"), findings.threshold("why_hidden")
     by_arm = {
         a: np.array([s_of_layers(run) for run in hidden.runs[f"rotary-{a}"].values()]) for a in ("random", "mask")
     }
     difference = by_arm["random"] - by_arm["mask"]
-    yield replace(compare("random minus mask: mean", difference.mean(), ">", 0), asked=asked)
-    yield compare("random minus mask: lower end", interval(difference)[0], ">", 0)
+    yield replace(compare("mean difference, random characters minus mask", difference.mean(), ">", 0), asked=asked)
+    yield compare("lower end of the interval, random characters minus mask", interval(difference)[0], ">", 0)
     remark = (
-        f"The plan asked for a mean above {number(asked, 2)} and an interval above 0. The interval lies above 0, but the"
-        " mean is smaller. In the first layer alone the interval contains 0, which by the plan counts against the"
-        " explanation."
+        f"The plan required a mean above {number(asked, 2)} and an interval above 0. The interval lies above 0, but the"
+        " mean is smaller. In the first layer alone, the interval includes 0, which counts against the explanation"
+        " according to the plan."
     )
     return {"verdict": Verdict.SHORT, "remark": remark}
 
@@ -344,11 +368,11 @@ show(tokens_that_ask())
 # %% [markdown]
 # ## Are both sides of a character equally informative?
 #
-# In every stationary text, the characters to the left of a character carry exactly as much information about it as equally many
-# characters to its right ({prf:ref}`thm-both-sides`). This could be why encoders treat both sides alike. To test this explanation, we
-# replace the characters to the right of the masked character by random ones with probability $q$, while attention still sees both
-# sides. By the plan, the experiment is undecided if the encoders with $q = 1$ do not reach a held-out loss below
-# {glue:text}`plateau-sides` nats.
+# In every stationary text, the characters to the left of a character contain exactly as much information about it as the
+# same number of characters to its right ({prf:ref}`thm-both-sides`). This could be the reason why encoders treat both sides
+# alike. To test this explanation, we replace each character to the right of the masked character by a random character with
+# probability $q$, while the model still attends to both sides. Under the criteria of the plan, the result is inconclusive if
+# the encoders with $q = 1$ do not reach a held-out loss below {glue:text}`plateau-sides` nats.
 
 # %% tags=["remove-input"]
 of_sides = findings.sides(sides)
@@ -366,23 +390,28 @@ def two_sides():
     if not sides.is_whole(*contrast):
         done = sum(len(sides.runs.get(arm, {})) for arm in contrast)
         needed = sum(sides.planned[arm] for arm in contrast)
-        yield compare(f"recorded runs of the main contrast, of {needed}", done, "<", needed)
-        return {"verdict": Verdict.UNDECIDED, "remark": "Its plan allows no comparison before these runs are complete."}
+        yield compare(f"number of recorded runs of the main comparison, out of {needed}", done, "<", needed)
+        return {"verdict": Verdict.UNDECIDED, "remark": "The plan allows no comparison before these runs are complete."}
     loss = np.mean([last_loss(run) for run in sides.runs[contrast[0]].values()])
     plateau, asked = findings.threshold("why_sides", "undecided"), findings.threshold("why_sides")
     if loss >= plateau:
-        yield compare("$q = 1$: mean held-out loss against the plateau of the plan (nats)", loss, ">", plateau, -1e-9)
-        return {"verdict": Verdict.UNDECIDED, "remark": "By its plan, models that learned so little decide nothing."}
+        yield compare(
+            "$q = 1$: mean held-out loss, compared with the limit in the plan (nats)", loss, ">", plateau, -1e-9
+        )
+        return {
+            "verdict": Verdict.UNDECIDED,
+            "remark": "According to the plan, we draw no conclusions from models that learned so little.",
+        }
     median = why.median_of("position_symmetry")
     by_arm = {arm: np.array([median(run) for run in sides.runs[arm].values()]) for arm in contrast}
     _, high = interval(by_arm[contrast[0]] - by_arm[contrast[1]])
     if high >= 0:
-        yield compare("$q = 1$ minus $q = 0$: upper end", high, ">", 0)
-        return {"verdict": Verdict.UNDECIDED, "remark": "By the words of its plan, this explanation falls."}
-    yield replace(compare("$q = 1$ minus $q = 0$: upper end", high, "<", 0), asked=asked)
+        yield compare("$q = 1$ minus $q = 0$: upper end of the interval", high, ">", 0)
+        return {"verdict": Verdict.UNDECIDED, "remark": "Under the criteria of the plan, the explanation is refuted."}
+    yield replace(compare("$q = 1$ minus $q = 0$: upper end of the interval", high, "<", 0), asked=asked)
     if high < asked:
-        return {"verdict": Verdict.HOLDS, "remark": f"The plan asked for an interval below {number(asked, 1)}."}
-    remark = f"The plan asked for an interval below {number(asked, 1)}. The interval lies below 0."
+        return {"verdict": Verdict.HOLDS, "remark": f"The plan required an interval below {number(asked, 1)}."}
+    remark = f"The plan required an interval below {number(asked, 1)}. The interval lies below 0 but does not meet this limit."
     return {"verdict": Verdict.SHORT, "remark": remark}
 
 
@@ -391,9 +420,10 @@ show(two_sides())
 # %% [markdown]
 # ## Is the paper's assumption met during training?
 #
-# Theorem 2.4 of the paper assumes that the two directions of a pair are correlated: if token $j$ helps to predict token $i$, then $i$
-# helps to predict $j$. In untrained models, the two directions are [not correlated](symmetric_updates.py). We planned to measure the
-# correlation while encoders train, with learned position embeddings, with rotary positions and without positional encoding.
+# Theorem 2.4 of the paper assumes that the contributions of two tokens to each other's prediction are correlated: if token
+# $j$ helps to predict token $i$, then $i$ helps to predict $j$. In untrained models, these contributions are [not
+# correlated](symmetric_updates.py). We planned to measure their correlation during the training of encoders with learned
+# position embeddings, with rotary positions and without positional encoding.
 
 # %% tags=["remove-input"]
 agreement = findings.agreement(coefficients)
@@ -404,8 +434,8 @@ if agreement is not None:
     table(
         findings.agreement_table(agreement),
         name="tab-why-agreement",
-        caption="Correlation between the coefficients of the two directions of a pair along training: median over layers, mean over "
-        f"seeds with 95 % intervals (Student). The plan judges step {findings.EARLY}.",
+        caption="Correlation between the contributions of two positions to each other's prediction during training (median over "
+        f"layers, mean over seeds with 95 % Student intervals). The criteria of the plan refer to step {findings.EARLY}.",
     )
 
 
@@ -418,7 +448,7 @@ def correlations(arm: str) -> np.ndarray:
 @claim(
     "Section 4.1",
     "(why, coefficients)",
-    "what Theorem 2.4 of the paper assumes is not met early in training",
+    "the assumption of Theorem 2.4 of the paper is not met early in training",
     Verdict.HOLDS,
     ours=True,
 )
@@ -426,27 +456,29 @@ def coefficients_of_pairs():
     asked = findings.threshold("why_agreement", findings.MET)
     for arm, words in findings.ARMS.items():
         _, high = interval(correlations(arm))
-        yield compare(f"{words}: correlation at step {findings.EARLY}, upper end", high, "<", asked)
+        yield compare(f"{words}: correlation at step {findings.EARLY}, upper end of the interval", high, "<", asked)
     return {
-        "remark": f"By the plan, the assumption is not met, because all three intervals lie below {number(asked, 1)}.",
+        "remark": f"Under the criteria of the plan, the assumption is not met, because all three intervals lie below {number(asked, 1)}.",
     }
 
 
 show(coefficients_of_pairs())
 
 # %% [markdown]
-# ## Heads may add up, or cancel
+# ## Heads can reinforce or cancel each other
 #
-# The $W_{qk}$ of a layer is the sum of the matrices of its heads. Split the matrix of each head into its symmetric part $S_h$ and
-# its skew-symmetric part $N_h$. If all heads point the same way, for example from a word to the word before it, their skew-symmetric
-# parts add up. If some heads look to the left and others to the right, their skew-symmetric parts cancel, and the sum is more symmetric
-# than any head. Two numbers measure this: $c_S = \|\sum_h S_h\|^2 / \sum_h \|S_h\|^2$ and, likewise, $c_N$ for the skew-symmetric
-# parts. Both are 1 in expectation for random weights ({prf:ref}`prop-head-directions`).
+# The $W_{qk}$ of a layer is the sum of the matrices of its heads. We split the matrix of each head into its symmetric part
+# $S_h$ and its skew-symmetric part $N_h$. If all heads have the same direction, for example from a word to the previous
+# word, their skew-symmetric parts reinforce each other. If some heads attend to the left and others to the right, their
+# skew-symmetric parts cancel, and the sum over heads is more symmetric than the individual heads. We measure these effects
+# by $c_S = \|\sum_h S_h\|^2 / \sum_h \|S_h\|^2$ for the symmetric parts and by the corresponding ratio $c_N$ for the
+# skew-symmetric parts. For random weights, both have expectation 1 ({prf:ref}`prop-head-directions`).
 #
-# In encoders with learned position embeddings, the skew-symmetric parts of the heads hardly add up: $c_N$ is {glue:text}`skew-table`.
-# In encoders with rotary positions they do: $c_N$ is {glue:text}`skew-rotary`. The symmetric parts add up in both kinds of encoders. The last column but
-# one of {numref}`tab-why-coherence` compares the layer with the same heads when each head is transposed or not by the toss of a coin. A
-# low rank means that the heads point the same way more than coins would. The lowest possible rank in these models is
+# In encoders with learned position embeddings, the skew-symmetric parts of the heads hardly reinforce each other ($c_N$ =
+# {glue:text}`skew-table`). In encoders with rotary positions, they do ($c_N$ = {glue:text}`skew-rotary`). The symmetric
+# parts reinforce each other in both kinds of encoders. The penultimate column of {numref}`tab-why-coherence` gives the rank
+# of the layer among all layers that result if each of its heads is transposed or not by the toss of a coin. A low rank means
+# that the directions of the heads agree more than under coin tosses. The lowest possible rank in these models is
 # {glue:text}`least-rank`.
 
 # %% tags=["remove-input"]
@@ -460,9 +492,11 @@ table(
         },
     ),
     name="tab-why-coherence",
-    caption=f"How the heads of a layer add up, in encoders of four layers after training. Means over {n_seeds} seeds of medians over "
-    "layers. No plan judges these numbers.",
-    formats={c: ".2f" for c in ("s of heads", "c_S", "c_N", "s of the layer", "rank among coins", "held-out loss")},
+    caption=f"How the heads of a layer reinforce or cancel each other in encoders with four layers after training (median over "
+    f"layers, mean over {n_seeds} seeds). These comparisons were not planned.",
+    formats={
+        c: ".2f" for c in ("s of heads", "c_S", "c_N", "s of the layer", "rank under coin tosses", "held-out loss")
+    },
 )
 
 # %% tags=["remove-cell"]
@@ -476,46 +510,62 @@ assert 0 < len(near_coins) < len(released.encoders.families) / 2
 glue("near-coins", len(near_coins))
 
 # %% [markdown]
-# **Released models.** The ranks of released models are lowest in decoders: their mean over {glue:text}`families-decoders` families is
-# {glue:text}`rank-decoders`, where coins give 0.5. So the heads of a decoder agree on who asks and who answers. The mean rank of {glue:text}`families-encoders` families of encoders is {glue:text}`rank-encoders`. This is higher
-# than in decoders, but much lower than coins would give. We had expected that the heads of encoders look left or right as if by coins,
-# and for whole matrices this expectation is refuted. Only {glue:text}`near-coins` families of encoders have a mean rank near 0.5. What
-# remains is that the heads of encoders agree *less*. This test uses the same weights as the observation that led to it, so it is not a
-# prediction.
+# **Released models.** Among released models, decoders have the lowest ranks. Their mean rank over
+# {glue:text}`families-decoders` families is {glue:text}`rank-decoders`, compared with 0.5 under coin tosses. The directions
+# of the heads of a decoder therefore agree. The mean rank over {glue:text}`families-encoders` families of encoders is
+# {glue:text}`rank-encoders`, which is higher than in decoders but much lower than under coin tosses. We had expected that
+# each head of an encoder prefers the left or the right independently of the other heads. For whole matrices, this
+# expectation is refuted. Only {glue:text}`near-coins` families of encoders have a mean rank near 0.5. The remaining
+# conclusion is that the heads of encoders agree *less* than the heads of decoders. This test is not a prediction, because it
+# uses the same weights as the observation that led to it.
 
 # %% tags=["remove-input"]
 table(
     why.released_coherence(distinct(recorded_coherence())),
     name="tab-why-released",
-    caption="How the heads of layers add up in the released models that are read here. Medians over layers with at least three "
-    "heads; *s, coins* is the median score if each head is transposed or not by the toss of a coin.",
-    formats={c: ".2f" for c in ("s of heads", "c_S", "c_N", "s of the layer", "s, coins", "rank among coins")},
-    folded="Released models, one by one",
+    caption="How the heads of a layer reinforce or cancel each other in the released models that we scored (medians over layers "
+    "with at least three heads). The column *s under coin tosses* gives the median score if each head is transposed or not by the toss "
+    "of a coin.",
+    formats={
+        c: ".2f"
+        for c in ("s of heads", "c_S", "c_N", "s of the layer", "s under coin tosses", "rank under coin tosses")
+    },
+    folded="Numbers for each released model",
 )
 
 
 # %%
-@claim("Section 4.1", "(why, coins)", "heads agree on a direction, in decoders more than in encoders", ours=True)
+@claim("Section 4.1", "(why, coins)", "the directions of heads agree, in decoders more than in encoders", ours=True)
 def heads_among_coins():
     found = directions(recorded_coherence())
-    yield compare("families of decoders: chance of so low a mean rank by coins", found.decoders.p, "<", 0.01)
-    yield compare("families of encoders: chance of so low a mean rank by coins", found.encoders.p, "<", 0.05)
-    yield compare("ranks of encoders against decoders: p of exchanging families", found.compared.p, "<", 0.05)
+    yield compare(
+        "families of decoders: probability of such a low mean rank under coin tosses", found.decoders.p, "<", 0.01
+    )
+    yield compare(
+        "families of encoders: probability of such a low mean rank under coin tosses", found.encoders.p, "<", 0.05
+    )
+    yield compare(
+        "ranks of encoders compared with decoders: p value of the test that exchanges families",
+        found.compared.p,
+        "<",
+        0.05,
+    )
     return {
         "verdict": Verdict.HOLDS,
-        "remark": "We wrote the rules before we computed the test, but after we had looked at single models.",
+        "remark": "We fixed the criteria before we computed the test, but after we had looked at individual models.",
     }
 
 
 show(heads_among_coins())
 
 # %% [markdown]
-# The closest work that we know splits the scores $QK^\top$ of single heads into a symmetric and a skew-symmetric part, for 1,776 heads
-# of five pretrained models, and finds that the skew-symmetric part has a low rank {cite}`jamil2026`. We have read its abstract only. It does
-# not say how the parts of several heads add up.
+# In the most closely related work that we know of, the attention scores $QK^\top$ of 1,776 individual heads of five
+# pretrained models are split into a symmetric and a skew-symmetric part, and the skew-symmetric part is found to have low
+# rank {cite}`jamil2026`. We have read only the abstract, which does not mention how the parts of several heads combine.
 #
 # ## What it means for you
 #
-# - If you look at single heads, expect them to point in some direction. The symmetry of a layer says more about how its heads add up
-#   than about the heads.
-# - If you change the place at which a model predicts, expect $W_{qk}$ to follow on waves whose period is comparable with the change.
+# - Expect individual heads to have a direction. The symmetry of a layer reflects how its heads reinforce or cancel each
+#   other more than it reflects the symmetry of the individual heads.
+# - If you change the position at which a model makes a prediction, expect $W_{qk}$ to change on waves whose period is
+#   comparable to this shift.

@@ -127,7 +127,7 @@ def coherence_table(experiment: Planned, arms: dict[str, str]) -> pd.DataFrame:
         "c_S": "coherence_symmetric",
         "c_N": "coherence_skew",
         "s of the layer": "symmetry",
-        "rank among coins": "coin_rank",
+        "rank under coin tosses": "coin_rank",
     }
     return pd.DataFrame(
         {"model": words}
@@ -145,8 +145,8 @@ def hidden_table(experiment: Planned, positions: dict[str, str], shown: dict[str
             arm = f"{position}-{kind}"
             rows.append(
                 {
-                    "positions": words,
-                    "the predicted places hold": what,
+                    "positional encoding": words,
+                    "input at predicted positions": what,
                     "s": experiment.mean(arm, median_of("symmetry")),
                     "held-out loss": experiment.mean(arm, held_out_loss),
                 }
@@ -164,8 +164,8 @@ COHERENCE = {
     "coherence_symmetric": "c_S",
     "coherence_skew": "c_N",
     "symmetry": "s of the layer",
-    "coin_median": "s, coins",
-    "coin_rank": "rank among coins",
+    "coin_median": "s under coin tosses",
+    "coin_rank": "rank under coin tosses",
 }
 
 

@@ -120,12 +120,12 @@ def waves_of_shifted_readers(experiment: Planned, offsets: dict[str, int]) -> Ca
     panels[0].set_ylabel("symmetry $s$")
     panels[0].legend(loc="lower right")
     seeds = len(experiment.runs["q0"])
-    brief = ", ".join(f"{number(lowest[arm, 8], 2)} at q = {offset}" for arm, offset in offsets.items())
+    brief = joined_by_and([f"{number(lowest[arm, 8], 2)} for q = {offset}" for arm, offset in offsets.items()])
     caption = (
         "Symmetry of $W_{qk}$ on the waves of the table of position embeddings, by octave, in encoders that predict a"
-        " masked character from the position $q$ places to its left. A dot is the layer of a run with the lowest"
-        f" score, and a bar is the mean of {seeds} seeds. The grey curve is $\\cos 2wq$ with the frequency"
-        f" $w = 2\\pi / T$ of a wave of period $T$. In the octave from 8 to 16 the means are {brief}."
+        " masked character from the position $q$ places to its left. Each dot shows the lowest score among the layers of a"
+        f" run, and each bar shows the mean over {seeds} seeds. The grey curve is $\\cos 2wq$, where $w = 2\\pi / T$ is the"
+        f" frequency of a wave of period $T$. In the octave from 8 to 16 characters, the means are {brief}."
     )
-    alt = f"Three panels of symmetry by period of the wave, with a cosine. In the octave from 8 to 16: {brief}."
+    alt = f"Three panels of symmetry against the period of the wave, with a cosine. In the octave from 8 to 16, the means are {brief}."
     return CaptionedFigure(figure, "fig-why-shifted", caption, alt)

@@ -48,7 +48,7 @@ PLAIN = {
     Outcome.FALLS.value: "refuted",
     NOT_MET: "not met",
     DEPENDS: "depends on the positional encoding",
-    Outcome.IN_PART.value: "confirmed in part",
+    Outcome.IN_PART.value: "partly confirmed",
     Outcome.UNDECIDED.value: "undecided",
     INCOMPLETE: INCOMPLETE,
     STAGES_HOLD: "confirmed",
@@ -232,8 +232,8 @@ def sides_told(experiment: Planned) -> str:
     found = sides(experiment)
     noise, text = (number(experiment.mean(arm, why.median_of("position_symmetry")), 2) for arm in SIDES)
     return (
-        f"By the rules of the plan, the outcome is *{PLAIN[found.outcome]}*: {found.found}. The encoders score {text} on"
-        f" average if the characters to the right are those of the text, and {noise} if all of them are random."
+        f"Under the criteria of the plan, the outcome of the prediction is *{PLAIN[found.outcome]}*: {found.found}. The mean"
+        f" score of the encoders is {text} if the characters to the right are unchanged, and {noise} if all of them are random."
     )
 
 
