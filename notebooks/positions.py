@@ -9,13 +9,13 @@
 # %% [markdown]
 # # Details: Types of positional encoding
 #
-# The page [Why?](why.py) shows that small encoders become symmetric with learned position embeddings, and hardly with rotary positions.
-# This page has the experiments behind it: how we planned them, how the runs were made, what every plan found, and what the same
-# question looks like in released models.
+# The page [Why?](why.py) shows that small encoders become symmetric if they use learned position embeddings, but hardly
+# become symmetric if they use rotary positions. On this page, we describe the experiments behind this finding: how we
+# planned them, how we trained the models, the outcome of every plan, and what we observe in released models.
 #
-# In short, we say that a model has a *table* if it adds a learned embedding of the position to every token, one row of the table for
-# each position. Its query-key matrix $W_{qk} = W_q W_k^\top$ then also compares positions. A model with *rotary* positions rotates
-# queries and keys by an angle that depends on the position.
+# A model with *learned position embeddings* has a table with one row for each position, and adds the row of its position to
+# the embedding of every token. Its query-key matrix $W_{qk} = W_q W_k^\top$ therefore also compares positions. A model with
+# *rotary positions* rotates queries and keys by an angle that depends on the position.
 
 # %% tags=["remove-cell"]
 from dataclasses import replace
@@ -81,8 +81,8 @@ at_table_loss = {title: compared.at_equal_loss(e, "mlm-rotary", "mlm-learned") f
 assert all(compared.at_equal_loss(e, "mlm-learned", "mlm-rotary").isna().all() for e in experiments.values())
 glue("equal-loss-most", number(max(values.max() for values in at_table_loss.values()), 2))
 
-pieces = experiments["word pieces"]
-longer = experiments["word pieces, longer"]
+pieces = experiments["subword tokens, short"]
+longer = experiments["subword tokens"]
 assert pieces.outcome is Outcome.UNDECIDED
 assert longer.outcome is Outcome.IN_PART and longer.outside[0] < longer.outside[1] / 2
 for name, arm in (("table", "mlm-learned"), ("rotary", "mlm-rotary")):
@@ -117,21 +117,23 @@ glue("undated", spelled(len(positions.UNDATED)).capitalize())
 
 # %% tags=["remove-input"]
 Markdown(
-    f"**{told.headline(experiments)}** {told.outcomes(experiments)} In released models, position embeddings are not the whole"
-    " reason for symmetry, because BERT is also symmetric outside the directions of its position embeddings."
+    f"**{told.headline(experiments)}** {told.outcomes(experiments)} In released models, position embeddings are not the only"
+    " reason for symmetry. For example, BERT is also symmetric outside the directions of its position embeddings."
 )
 
 # %% [markdown]
 # ## What we changed
 #
-# In our first setting, a model has {glue:text}`runs-layers` layers of width {glue:text}`runs-d_model` and reads single characters.
-# Encoders fill in characters that are hidden, and decoders predict the next character. We change the type of positional encoding and
-# the objective, and leave all other settings as they are. In other experiments, the models read word pieces, or are wider.
+# In our first setting, we train character-level models with {glue:text}`runs-layers` layers of width
+# {glue:text}`runs-d_model`. Encoders predict hidden characters, and decoders predict the next character. We vary the type of
+# positional encoding and the objective, and keep all other settings fixed. In other experiments, we train models on subword
+# tokens, or wider models.
 #
-# Why would a table make a difference? An encoder that predicts a hidden token reads the positions on its left and those on its right.
-# On average over texts, position $i$ then gains as much from position $j$ as $j$ gains from $i$, so that the part of the update of
-# $W_{qk}$ that compares positions is symmetric. We [prove this](positions_theory.py) under conditions, for one layer at the start of
-# training. Whether the same happens in trained models is [open](#what-is-left-unexplained).
+# Why would learned position embeddings make a difference? An encoder that predicts a hidden token attends to the positions
+# on both sides of this token. On average over texts, position $j$ then helps to predict position $i$ as much as $i$ helps to
+# predict $j$. The part of the update of $W_{qk}$ that compares positions is therefore symmetric. We [prove
+# this](positions_theory.py) under certain conditions for a single layer at the start of training. Whether the same happens
+# in trained models is [open](#open-questions).
 
 # %% tags=["remove-input"]
 positions.symmetry_by_arm(experiments, compared.unlike(experiments))
@@ -140,22 +142,25 @@ positions.symmetry_by_arm(experiments, compared.unlike(experiments))
 table(
     compared.made_table(experiments),
     name="tab-positions-made",
-    caption="Precision, processor and version of the code (commit) of the runs in the figure. Runs in the same row differ in their "
-    "seeds, their positional encoding and their objective.",
-    folded="How the runs were made",
+    caption="Precision, processor and version of the code (commit) for the runs in the figure. Runs in the same row may differ in "
+    "seed, positional encoding and objective.",
+    folded="How the models were trained",
 )
 
 # %% [markdown]
-# With rotary positions, the order of encoders and decoders is reversed. In our first setting, the decoders score
-# {glue:text}`s-rotary-decoder` and the encoders score {glue:text}`s-rotary`. So in these models the type of positional encoding
-# determines whether encoders or decoders are more symmetric. The same is true of the [directionality score $d$](two_scores_details.py), which
-# no plan judges. In the {glue:text}`d-plans` experiments on characters with a table, $d$ of encoders minus $d$ of decoders is
-# {glue:text}`d-table`, and the paper reports the same sign. With rotary positions the differences are {glue:text}`d-rotary`, and
-# {glue:text}`d-rotary-told` of these {glue:text}`d-plans` intervals exclude 0.
+# With rotary positions, the order of encoders and decoders is reversed. In our first setting, decoders with rotary positions
+# score {glue:text}`s-rotary-decoder`, whereas encoders with rotary positions score {glue:text}`s-rotary`. In these models,
+# the type of positional encoding therefore determines whether encoders or decoders are more symmetric. The same is true for
+# the [directionality score $d$](two_scores_details.py), although we had not planned this comparison. In the
+# {glue:text}`d-plans` character-level experiments, the difference in $d$ between encoders and decoders (encoder minus
+# decoder) is {glue:text}`d-table` with learned position embeddings, which agrees in sign with the paper. With rotary
+# positions, the differences are {glue:text}`d-rotary`, and {glue:text}`d-rotary-told` of the {glue:text}`d-plans` confidence
+# intervals exclude 0.
 #
-# Press *Play* to watch four such models train from the same weights, and switch from a table to rotary positions. With a table, the
-# $W_{qk}$ of the encoder becomes its own mirror image at the diagonal. The same happens to the part of $W_{qk}$ that compares positions.
-# The pictures show the first layers of single runs. {numref}`fig-positions-arms` shows medians over layers.
+# Press *Play* to watch the training of four such models from the same initial weights, and switch between learned position
+# embeddings (*a table*) and rotary positions. With learned position embeddings, $W_{qk}$ of the encoder becomes symmetric
+# about its diagonal, and so does the part of $W_{qk}$ that compares positions. The pictures show the first layer of a single
+# run of each model, whereas {numref}`fig-positions-arms` shows medians over layers.
 
 # %% tags=["remove-input"]
 pictured()
@@ -163,11 +168,13 @@ pictured()
 # %% [markdown]
 # ## What we planned, and what we found
 #
-# We wrote each plan after single pilot runs and before the runs that count. A plan requires two things. First, the symmetry score $s$ of
-# encoders with a table must exceed that of encoders with rotary positions by more than {glue:text}`runs-enough`. Second, the difference
-# between encoders and decoders must be larger with a table than with rotary positions. Both conditions must be met by the lower ends of
-# 95 % intervals (Student) over seeds, which the code below computes. If the first interval lies above 0 but the two conditions are not
-# both met, the experiment found *less than its plan asked*. If the encoders with a table do not learn, the experiment is *undecided*.
+# We wrote each plan after a few pilot runs and before the runs that we evaluate. Each plan has two conditions. First, the
+# symmetry score $s$ of encoders with learned position embeddings must exceed that of encoders with rotary positions by more
+# than {glue:text}`runs-enough`. Second, the difference between encoders and decoders must be larger with learned position
+# embeddings than with rotary positions. Both conditions refer to the lower ends of 95 % confidence intervals (Student) over
+# seeds, which we compute below. If the first interval lies above 0 but at least one of the conditions is not met, the
+# outcome is *less than its plan asked*. If the encoders with learned position embeddings do not learn, the outcome is
+# *undecided*.
 
 
 # %%
@@ -200,20 +207,25 @@ def as_planned(name: str):
     experiment = positions.recorded(name)
     recorded, planned = recorded_and_planned(name)
     if experiment is None or recorded < planned:
-        yield compare(f"runs that are recorded, of {planned} planned", recorded, "<", planned)
-        return {"verdict": Verdict.UNDECIDED, "remark": "Its plan allows no comparison before all runs are recorded."}
+        yield compare(f"number of recorded runs, out of {planned} planned runs", recorded, "<", planned)
+        return {"verdict": Verdict.UNDECIDED, "remark": "The plan allows no comparison before all runs are recorded."}
     if experiment.outcome is Outcome.UNDECIDED:
         plateau = positions.PLATEAU.get(name, positions.PLATEAU_OF_CHARACTERS)
         least = min(held_out_loss(run) for run in experiment.arms["mlm-learned"].runs)
-        yield compare("encoders with a table: least held-out loss, against the plateau (nats)", least, ">", plateau)
+        yield compare(
+            "encoders with learned position embeddings: lowest held-out loss, compared with the plateau (nats)",
+            least,
+            ">",
+            plateau,
+        )
         return {"verdict": Verdict.UNDECIDED, "remark": told.remark(experiment)}
     s = {name: np.array([s_of(run) for run in arm.runs]) for name, arm in experiment.arms.items()}  # by seed
     encoders = s["mlm-learned"] - s["mlm-rotary"]
     decoders = s["clm-learned"] - s["clm-rotary"]
     first = lower_end(encoders)
     interaction = lower_end(encoders - decoders)
-    words = "encoders, table minus rotary: lower end"
-    words_of_interaction = "that difference minus the same of decoders: lower end"
+    words = "encoders, learned minus rotary positions: lower end of the interval"
+    words_of_interaction = "this difference minus the same difference of decoders: lower end of the interval"
     if experiment.outcome is Outcome.FALLS:
         yield compare(words, first, "<", 0)
     elif experiment.outcome is Outcome.IN_PART:
@@ -224,14 +236,19 @@ def as_planned(name: str):
         yield compare(words_of_interaction, interaction, ">", 0)
     if experiment.outside:
         share = experiment.outside[0] / experiment.outside[1]
-        yield compare("encoders with a table: $s$ outside position space over $s$ of the layer", share, "<", 0.5)
+        yield compare(
+            "encoders with learned position embeddings: $s$ outside position space, divided by $s$ of the layer",
+            share,
+            "<",
+            0.5,
+        )
     return {"verdict": experiment.outcome.verdict, "remark": told.remark(experiment)}
 
 
 @claim(
     "Section 4.1",
     "(positions, characters)",
-    "learned position embeddings make encoders symmetric: characters, first plan",
+    "learned position embeddings make encoders symmetric (character-level, first plan)",
     ours=True,
 )
 def first_plan():
@@ -245,7 +262,7 @@ show(first_plan(), unfolded=True)
 @claim(
     "Section 4.1",
     "(positions, new seeds)",
-    "learned position embeddings make encoders symmetric: characters, new seeds",
+    "learned position embeddings make encoders symmetric (character-level, new seeds)",
     ours=True,
 )
 def plan_with_new_seeds():
@@ -259,7 +276,7 @@ show(plan_with_new_seeds())
 @claim(
     "Section 4.1",
     "(positions, third time)",
-    "learned position embeddings make encoders symmetric: characters, third plan",
+    "learned position embeddings make encoders symmetric (character-level, third plan)",
     ours=True,
 )
 def third_plan():
@@ -273,7 +290,7 @@ show(third_plan())
 @claim(
     "Section 4.1",
     "(positions, word pieces)",
-    "learned position embeddings make encoders symmetric: word pieces",
+    "learned position embeddings make encoders symmetric (subword tokens)",
     ours=True,
 )
 def plan_of_word_pieces():
@@ -287,7 +304,7 @@ show(plan_of_word_pieces())
 @claim(
     "Section 4.1",
     "(positions, longer)",
-    "learned position embeddings make encoders symmetric: word pieces, longer runs",
+    "learned position embeddings make encoders symmetric (subword tokens, longer runs)",
     ours=True,
 )
 def plan_of_longer_runs():
@@ -301,7 +318,7 @@ show(plan_of_longer_runs())
 @claim(
     "Section 4.1",
     "(positions, width 256)",
-    "learned position embeddings make encoders symmetric: the paper's four-layer shape",
+    "learned position embeddings make encoders symmetric (dimensions of the paper's four-layer model)",
     ours=True,
 )
 def plan_of_the_papers_shape():
@@ -314,8 +331,8 @@ show(plan_of_the_papers_shape())
 table(
     positions.plan_table(experiments),
     name="tab-positions-plan",
-    caption="The two differences that decide a plan, with 95 % intervals (Student) over seeds, and the outcome in the words of the "
-    "plan.",
+    caption="The two differences to which the conditions of a plan refer, with 95 % intervals (Student) over seeds, and the outcome "
+    "in the words of the plan.",
     folded="The outcomes of all plans in one table",
 )
 
@@ -323,29 +340,34 @@ table(
 Markdown(told.of_the_papers_shape())
 
 # %% [markdown]
-# **Word pieces.** The first runs on word pieces were too short to give an answer. The encoders with a table learned next to nothing: their
-# held-out loss stayed at {glue:text}`pieces-table` nats, the level of a model that knows little more than how frequent each word piece
-# is. With {glue:text}`longer-times` times as many steps, the encoders with a table learn and become symmetric, but less than the plan
-# asked for. *Position space*, the [leading directions of the table](#in-trained-models), has only {glue:text}`longer-dimensions`
-# dimensions in these encoders. Outside position space, their symmetry score is {glue:text}`longer-outside`. Position space contains
-# between {glue:text}`longer-share-least` and {glue:text}`longer-share-most` of the squared norm of $W_{qk}$ in the first layer, and at
-# least {glue:text}`longer-share-others` in each of the other layers. So in all layers but the first, the symmetry comes from positions.
+# **Subword tokens.** Our first runs on subword tokens were too short to be conclusive. The encoders with learned position
+# embeddings learned almost nothing. Their held-out loss remained at {glue:text}`pieces-table` nats, which is the loss of a
+# model that has learned little more than the frequency of each token. With {glue:text}`longer-times` times as many training
+# steps, the encoders with learned position embeddings learn and become symmetric, but the effect is smaller than our plan
+# required. The *position space* of these encoders, which is spanned by the [leading directions of the position
+# embeddings](#in-trained-models), has only {glue:text}`longer-dimensions` dimensions. Outside position space, their symmetry
+# score is {glue:text}`longer-outside`. Position space contains between {glue:text}`longer-share-least` and
+# {glue:text}`longer-share-most` of the squared norm of $W_{qk}$ in the first layer, and at least
+# {glue:text}`longer-share-others` in each of the other layers. In all layers except the first, the symmetry therefore comes
+# from positions.
 #
-# **Symmetry is not what makes these encoders good.** On word pieces, encoders with rotary positions reach a loss of
-# {glue:text}`longer-rotary` nats and encoders with a table reach {glue:text}`longer-table` nats. The plans therefore compare models that
-# have learned different amounts. The plans also ask for a comparison at equal loss, namely for the $s$ of an encoder with a table at
-# the moment when it reaches the final loss of the encoder with rotary positions. No encoder with a table ever reaches that loss, so this
-# number does not exist. The reverse comparison exists but was not planned ({numref}`tab-positions-equal-loss`). When encoders with
-# rotary positions pass the final loss of encoders with a table, their $s$ is at most {glue:text}`equal-loss-most`. So encoders with
-# rotary positions would also be less symmetric if their training had stopped at the same loss.
+# **Encoders do not need symmetry to reach a low loss.** On subword tokens, encoders with rotary positions reach a loss of
+# {glue:text}`longer-rotary` nats, whereas encoders with learned position embeddings reach only {glue:text}`longer-table`
+# nats. Our planned comparisons are therefore between models that have learned different amounts. We had also planned a
+# comparison at equal loss, in which we score an encoder with learned position embeddings at the step at which it reaches the
+# final loss of the encoder with rotary positions. However, no encoder with learned position embeddings ever reaches that
+# loss. The reverse comparison is possible but was not planned ({numref}`tab-positions-equal-loss`). When encoders with
+# rotary positions reach the final loss of encoders with learned position embeddings, their $s$ is at most
+# {glue:text}`equal-loss-most`. Hence, encoders with rotary positions would also be less symmetric if their training had
+# stopped at the same loss.
 
 # %% tags=["remove-input"]
 table(
     compared.equal_loss_table(experiments),
     name="tab-positions-equal-loss",
-    caption="Final held-out loss of encoders in nats, and the mean $s$ of each kind of encoder when it first reaches the final loss "
-    "of the other kind with the same seed.",
-    formats={"loss, table": ".2f", "loss, rotary": ".2f"},
+    caption="Final held-out loss of encoders in nats, and the mean $s$ of encoders with each type of positional encoding when they "
+    "first reach the final loss of the encoder with the other type and the same seed.",
+    formats={"loss, learned": ".2f", "loss, rotary": ".2f"},
     folded="Symmetry at equal loss",
 )
 
@@ -353,8 +375,8 @@ table(
 table(
     compared.directionality_table(experiments),
     name="tab-positions-directions",
-    caption="Directionality score of encoders minus that of decoders after training, with 95 % intervals (Student) over seeds. No "
-    "plan judges this difference.",
+    caption="Directionality score after training, encoder minus decoder, with 95 % intervals (Student) over seeds. This comparison "
+    "was not planned.",
     folded="Directionality of encoders and decoders",
 )
 
@@ -363,27 +385,30 @@ measures = positions.second_measures(first)
 table(
     measures,
     name="tab-positions-second",
-    caption="Further measures of the first plan, which decide nothing: means over seeds of medians over layers or heads. For "
-    "models with a table: the share of the squared norm of $W_{qk}$ in position space, and $s$ inside and outside position space.",
+    caption="Additional measures for the first plan, to which its conditions do not refer (medians over layers or heads, means over "
+    "seeds). For models with learned position embeddings, the table also lists the share of the squared norm of $W_{qk}$ in "
+    "position space and the scores $s$ inside and outside position space.",
     formats={c: ".2f" for c in measures.columns[2:]},
-    folded="Directionality, single heads, loss, and position space",
+    folded="Directionality, individual heads, loss and position space",
 )
 
 # %% [markdown]
-# ## Without a table, the scores of positions are no longer in $W_{qk}$
+# ## Without learned position embeddings, $W_{qk}$ alone does not score positions
 #
-# In the first experiment we also trained encoders with a learned bias for each offset, and encoders without any positional encoding.
-# Neither kind becomes symmetric: $s$ is {glue:text}`s-bias` with a bias and {glue:text}`s-none` without positional encoding. An encoder
-# without positional encoding also learns little, and ends at a loss of {glue:text}`loss-none` nats. Decoders score
-# {glue:text}`s-bias-decoder` with a bias and {glue:text}`s-none-decoder` without positional encoding.
+# In the first experiment, we also trained encoders with a learned bias for each offset, and encoders without any positional
+# encoding. Neither type of encoder becomes symmetric. Their score $s$ is {glue:text}`s-bias` with a bias and
+# {glue:text}`s-none` without positional encoding. Moreover, encoders without positional encoding learn little, with a final
+# loss of {glue:text}`loss-none` nats. Decoders score {glue:text}`s-bias-decoder` with a bias and {glue:text}`s-none-decoder`
+# without positional encoding.
 #
-# This does not mean that the *attention* of these encoders is less symmetric. A layer with rotary positions does not score two
-# positions with $W_{qk}$. By {eq}`eq-rotary`, it scores them with $W_q R_{j-i} W_k^\top$, which is another matrix for each offset
-# $j - i$, and a layer with a bias adds a number for each offset. Both can treat left and right alike while $W_{qk}$ is not symmetric,
-# because $s$ takes neither the rotation nor the bias into account ({prf:ref}`prop-rotary` says when the scores of all tokens are
-# symmetric). So a table may only put into $W_{qk}$ what other encoders have elsewhere. The page
-# [Why?](why.py#the-strongest-objection-attention-between-positions-stays-symmetric) shows what we have
-# measured about this objection.
+# This does not mean that the *attention* of these encoders is less symmetric. In a layer with rotary positions, the
+# attention scores are not computed with $W_{qk}$ alone. By {eq}`eq-rotary`, they are computed with $W_q R_{j-i} W_k^\top$,
+# which is a different matrix for each offset $j - i$. A layer with a bias adds a number for each offset. Such layers can
+# treat left and right alike although $W_{qk}$ is not symmetric, because $s$ accounts for neither the rotation nor the bias.
+# {prf:ref}`prop-rotary` states under which condition the scores of all tokens are symmetric. With learned position
+# embeddings, $W_{qk}$ may therefore merely contain a symmetry that other encoders have elsewhere. Our measurements
+# concerning this objection are on the page
+# [Why?](why.py#the-strongest-objection-attention-between-positions-stays-symmetric).
 
 
 # %%
@@ -392,57 +417,62 @@ table(
     "(no table)",
     "the $W_{qk}$ of these small encoders does not become symmetric without learned position embeddings",
     Verdict.HOLDS,
-    remark="""This is a statement about $W_{qk}$. A layer with rotary positions or a bias does not score two positions with $W_{qk}$
-    alone. The runs with a bias and without positional encoding were made later than those with a table, with other versions of
-    the code and most of them in another precision, although the plan asked for one version of the code.""",
+    remark="""This is a statement about $W_{qk}$. In a layer with rotary positions or a bias, attention scores are not computed with
+    $W_{qk}$ alone. We trained the models with a bias and without positional encoding later than the models with learned position
+    embeddings, with other versions of the code and most of them in another precision, although our plan required a single version
+    of the code.""",
     ours=True,
 )
 def without_a_table():
     first = positions.recorded()
     with_table = np.array([s_of(run) for run in first.arms["mlm-learned"].runs])
-    for kind in ("rotary", "bias", "none"):
+    others = {"rotary": "rotary positions", "bias": "a bias", "none": "no positional encoding"}
+    for kind, words in others.items():
         s = np.array([s_of(run) for run in first.arms[f"mlm-{kind}"].runs])
-        yield compare(f"encoders, table minus {kind}: lower end", lower_end(with_table - s), ">", 0)
-        yield compare(f"encoders, {kind}: largest $s$ of {len(s)} seeds", s.max(), "<", with_table.min() / 4)
+        difference = f"encoders, learned position embeddings minus {words}: lower end of the interval"
+        yield compare(difference, lower_end(with_table - s), ">", 0)
+        yield compare(f"encoders with {words}: largest $s$ of {len(s)} seeds", s.max(), "<", with_table.min() / 4)
 
 
 show(without_a_table())
 
 # %% [markdown]
 # :::{admonition} How sure is this?
-# - The finding is about $W_{qk}$. Encoders with rotary positions may compare positions just as symmetrically by their rotation, which $s$
-#   does not see.
-# - The models are small. Rotary positions may change more than symmetry, for example how fast a model learns. At equal loss, however,
-#   the difference in $s$ remains.
-# - The first {glue:text}`first-seeds` encoders with a table have a higher $s$ ({glue:text}`first-mean` on average) than the
-#   {glue:text}`later-seeds` encoders of the same setting in later planned experiments ({glue:text}`later-mean`, p =
-#   {glue:text}`later-p`), so the two groups are not samples of the same population. The processor explains a part of this difference.
-#   Apart from the first plan, we have {glue:text}`alike-seeds` seeds of this setting on the processor of the first plan, with a mean of
-#   {glue:text}`alike-mean`, and {glue:text}`unlike-seeds` seeds on another processor, with a mean of {glue:text}`unlike-mean` (p =
-#   {glue:text}`processor-p`, not planned). The rest of the difference is unexplained, and the code of the first plan is lost. We
-#   therefore give the range over the plans as the result.
-# - {glue:text}`undated` plans of these runs enter the history of the repository in the same commit as their runs, because the
-#   earlier history was lost. These are the first plan on characters, the plan with new seeds, the first plan on word pieces, and the
-#   plan on values. No reader can check that they were written before their runs. The third plan on characters and the plan of the longer
-#   runs on word pieces stand in the history before their runs, and both have three seeds.
+# - The finding is about $W_{qk}$. With rotary positions, the attention scores may be just as symmetric because of the
+#   rotation, which $s$ does not take into account.
+# - The models are small. Rotary positions may change not only symmetry but also, for example, how fast a model learns.
+#   However, the difference in $s$ remains at equal loss.
+# - The {glue:text}`first-seeds` encoders with learned position embeddings in the first planned experiment have a higher $s$
+#   (mean {glue:text}`first-mean`) than the {glue:text}`later-seeds` encoders with the same settings in later planned
+#   experiments (mean {glue:text}`later-mean`, p = {glue:text}`later-p`). The two groups are therefore not samples from the
+#   same population. The type of processor explains part of this difference. Outside the first plan, we ran this setting with
+#   {glue:text}`alike-seeds` seeds on the same type of processor as in that plan (mean {glue:text}`alike-mean`) and with
+#   {glue:text}`unlike-seeds` seeds on another type (mean {glue:text}`unlike-mean`, p = {glue:text}`processor-p`, not
+#   planned). The rest of the difference is unexplained, and the code of the first plan is lost. We therefore report the
+#   range over the plans as our result.
+# - {glue:text}`undated` of the plans were committed to the repository together with their runs, because the earlier history
+#   was lost. These are the first character-level plan, the plan with new seeds, the first plan with subword tokens, and the
+#   plan on values. Readers cannot verify that we wrote these plans before the runs. The third character-level plan and the
+#   plan of the longer runs on subword tokens were committed before their runs, and both have three seeds.
 # :::
 
 # %% tags=["remove-input"]
 table(
     compared.same_setting_table(same),
     name="tab-positions-same-setting",
-    caption="All recorded encoders with a table in the setting of the first experiment: mean $s$ after training, precision, processor "
-    "and version of the code. Experiments with one seed are illustrations.",
+    caption="All recorded encoders with learned position embeddings and the settings of the first experiment: mean $s$ after training, "
+    "precision, processor and version of the code. We use experiments with one seed only as illustrations.",
     formats={"mean s": ".2f"},
-    folded="Encoders with a table in the first setting, by experiment",
+    folded="Encoders with learned position embeddings and the settings of the first experiment",
 )
 
 # %% [markdown]
 # ## In trained models
 #
-# Take the rows of the table of a released model and subtract their mean. The fewest leading directions that contain 90 % of the variance
-# of these rows are the *position space* of the model, with projector $P$. Then $PMP$ is what $M = W_{qk}$ does inside position space, and
-# $(1 - P) M (1 - P)$ is what it does outside.
+# We subtract the mean from the position embeddings of a released model and compute their principal directions. We call the
+# space spanned by the smallest number of leading directions that contain 90 % of the variance the *position space* of the
+# model. Let $P$ be the projector onto this space. Then $PMP$ is the part of $M = W_{qk}$ inside position space, and
+# $(1 - P) M (1 - P)$ is the part outside position space.
 
 # %% tags=["remove-cell"]
 rows = positions.splits()
@@ -471,26 +501,30 @@ for name, model in (("deit", "deit-tiny-patch16-224"), ("vit", "ViT base retinop
 table(
     positions.splits_table(rows),
     name="tab-positions-splits",
-    caption="Released models, medians over layers: the share of the squared norm of $W_{qk}$ inside position space, the share inside a "
-    "random space of the same dimension, and $s$ inside, outside and of the whole layer. The table of Whisper is a formula, and the "
-    "other tables are learned. Where the share is small, as in GPT-2, $s$ inside position space says nothing about the layer.",
+    caption="Released models (medians over layers): the share of the squared norm of $W_{qk}$ inside position space, the share inside a "
+    "random space of the same dimension, and $s$ inside position space, outside position space and for the whole layer. The "
+    "position embeddings of Whisper follow a formula, and those of the other models are learned. If the share is small, as in "
+    "GPT-2, $s$ inside position space is not informative about the layer.",
     formats={"s inside": ".2f", "s outside": ".2f", "s": ".2f"},
 )
 
 # %% [markdown]
-# **BERT** (`bert-base-uncased`, fine-tuned on reports of radiology; its table of positions was learned on Wikipedia and books). The
-# scores of its layers range from {glue:text}`bert-layer-least` to {glue:text}`bert-layer-most`. Outside position space, however, all
-# layers score between {glue:text}`bert-least` and {glue:text}`bert-most`. The outlier is layer {glue:text}`skew-layer`, whose position
-# part is skew-symmetric. Position space contains {glue:text}`skew-share` of the squared norm of this layer, with $s$ =
-# {glue:text}`skew-inside`. Outside position space, this layer is like the others ({glue:text}`skew-outside`).
+# **BERT.** We scored `bert-base-uncased` after fine-tuning on radiology reports. The position embeddings of this model were
+# learned on Wikipedia and books. The scores of its layers range from {glue:text}`bert-layer-least` to
+# {glue:text}`bert-layer-most`. Outside position space, however, all layers score between {glue:text}`bert-least` and
+# {glue:text}`bert-most`. The lowest score belongs to layer {glue:text}`skew-layer`, whose part inside position space is
+# skew-symmetric ($s$ = {glue:text}`skew-inside`) and contains {glue:text}`skew-share` of the squared norm of the layer.
+# Outside position space, this layer has a score similar to those of the other layers ({glue:text}`skew-outside`).
 #
-# **GPT-2.** In the first layer of GPT-2, the position part is skew-symmetric, too: $s$ is {glue:text}`gpt2-inside` inside position space
-# and {glue:text}`gpt2-outside` outside. Each later layer has at most {glue:text}`gpt2-later` of its squared norm in position space.
+# **GPT-2.** The first layer of GPT-2 is also skew-symmetric inside position space ($s$ = {glue:text}`gpt2-inside`), but not
+# outside ($s$ = {glue:text}`gpt2-outside`). In each later layer, position space contains at most {glue:text}`gpt2-later` of
+# the squared norm.
 #
-# **Sound and images.** In {glue:text}`whisper-near` of the {glue:text}`whisper-layers` layers of Whisper's encoder, the share in position
-# space exceeds that of a random space by less than a fifth. DeiT and ViT stay symmetric outside position space. In their median layers,
-# $s$ is {glue:text}`deit-outside` and {glue:text}`vit-outside` outside position space, and {glue:text}`deit-layer` and
-# {glue:text}`vit-layer` in the whole layer.
+# **Audio and images.** In {glue:text}`whisper-near` of the {glue:text}`whisper-layers` layers of Whisper's encoder, the
+# share of the squared norm in position space exceeds the share in a random space by less than a fifth. The vision models
+# DeiT and ViT remain symmetric outside position space. For DeiT, the median score over layers is {glue:text}`deit-outside`
+# outside position space and {glue:text}`deit-layer` for the whole layer. For ViT, these scores are {glue:text}`vit-outside`
+# and {glue:text}`vit-layer`.
 
 # %% tags=["remove-cell"]
 at = bert["inside"] < 0
@@ -504,11 +538,12 @@ for model in ("deit-tiny-patch16-224", "ViT base retinopathy"):
     assert layers[model]["outside"].median() > 0.75 * layers[model]["symmetry"].median()
 
 # %% [markdown]
-# Such a split says where the symmetry lies, and not what caused it. Tokens may use the directions of position space. In the layers above
-# the first, positions may use other directions, because position space is computed from the embedding table. And all these models have a
-# table, so none of them can be compared with a model of the same kind that has none.
+# Such a split shows where the symmetry is located, but not what caused it. The directions of position space may also encode
+# information about tokens. In higher layers, information about positions may be encoded in other directions, because we
+# compute position space from the position embeddings at the input. Moreover, all these models have position embeddings, so
+# that we cannot compare any of them with a model that differs only in its positional encoding.
 #
-# ## Released scores, by type of positional encoding
+# ## Released scores by type of positional encoding
 
 # %% tags=["remove-cell"]
 results = released_results()
@@ -531,14 +566,15 @@ glue("modernbert", modern["s"], ".2f")
 symmetry_by_positions(results)
 
 # %% [markdown]
-# Among the scores that the paper's authors released, families of encoders with absolute positions have a higher $s$ than the other
-# families of encoders (difference {glue:text}`released-encoders`, p = {glue:text}`released-encoders-p`). With so few families, the p-value
-# cannot be smaller. For decoders, no difference is shown (p = {glue:text}`released-decoders-p`). The test is exact, but we had looked at
-# the medians before we wrote it down, so it confirms nothing.
+# Among the scores that the paper's authors released, families of encoders with absolute position embeddings have a higher
+# $s$ than the other families of encoders (difference {glue:text}`released-encoders`, p = {glue:text}`released-encoders-p`).
+# With so few families, this is the smallest possible p value. For decoders, we found no significant difference (p =
+# {glue:text}`released-decoders-p`). The test is exact, but it is exploratory, because we had looked at the medians before we
+# specified the test.
 #
-# Two families show that positional encoding is not the only reason for symmetry. T5 has a bias outside $W_{qk}$, and its encoders still
-# score {glue:text}`t5`. ModernBERT has rotary positions and scores {glue:text}`modernbert`. Its matrices were extracted with a known
-# defect, so it has no part in the test.
+# Two families show that positional encoding is not the only reason for symmetry. T5 encodes positions by a bias outside
+# $W_{qk}$, but its encoders still score {glue:text}`t5`. ModernBERT has rotary positions and scores {glue:text}`modernbert`.
+# We excluded ModernBERT from the test, because its matrices were extracted with a known error.
 
 # %% tags=["remove-cell"]
 pairs = families(mirrors(evidence().pairs), MIRRORS).query("attention == 'bidirectional'")
@@ -550,33 +586,39 @@ glue("mirror-share", share, ".0%")
 glue("mirror-p", p_nearer, ".2f")
 
 # %% [markdown]
-# ## What is left unexplained
+# ## Open questions
 #
-# - **Do heads mirror each other, one looking left and another looking right?** In the median family of encoders, pairs of heads that are
-#   close to each other's transpose contribute {glue:text}`mirror-share` of what [the sum of heads](heads_or_sum.py) adds to $s$. But these
-#   pairs were chosen because they raise $s$. Over all pairs, no such tendency is shown (p = {glue:text}`mirror-p`).
-# - **What is symmetric outside position space,** as in BERT, DeiT and ViT, and what makes the encoders of T5 symmetric without a table?
-# - **Why is the position part symmetric in most layers of encoders, and skew-symmetric in a few?** [What we can
-#   prove](positions_theory.py) starts from $W_{qk} = 0$. An intervention on what a model reads out of a position is
-#   [undecided](positions_theory.py#a-read-out-from-one-side), because its models learned too little.
-# - **Do symmetric values matter?** In a planned experiment we froze the value and output maps. None of the
-#   {glue:text}`frozen-runs` encoders left the plateau of its loss ({glue:text}`frozen-loss` nats or more), and their $s$ is at most
-#   {glue:text}`frozen-most`. By the rule of the plan, symmetric values do not matter, but models that have learned so little cannot answer
-#   the question. Single pilot runs of the same shape, which the plan names, had scored {glue:text}`frozen-pilots` with frozen values. We
-#   do not know why the planned runs gave such different scores, because neither the code nor the length of the pilot runs was recorded.
-# - **Do larger models and longer training give the same results?**
+# - **Are there pairs of heads that mirror each other, where one head attends to the left and the other to the right?** For
+#   the median encoder family, pairs of heads that are close to each other's transpose account for {glue:text}`mirror-share`
+#   of the increase in $s$ through [the sum over heads](heads_or_sum.py). However, these pairs were selected because they
+#   increase $s$. Over all pairs of heads, we found no significant tendency of this kind (p = {glue:text}`mirror-p`).
+# - **Why are BERT, DeiT and ViT also symmetric outside position space,** and why are the encoders of T5 symmetric without
+#   position embeddings?
+# - **Why is the position part of $W_{qk}$ symmetric in most layers of encoders but skew-symmetric in a few?** [Our
+#   theorems](positions_theory.py) apply only to training that starts from $W_{qk} = 0$. Our [intervention on the read-out of
+#   a model](positions_theory.py#a-read-out-from-one-side) was inconclusive, because the models learned too little.
+# - **Does symmetry of the value matrices matter?** In a planned experiment, we froze the value and output matrices. None of
+#   the {glue:text}`frozen-runs` encoders left the plateau of the loss ({glue:text}`frozen-loss` nats or more), and their
+#   scores $s$ are at most {glue:text}`frozen-most`. Under the criteria of the plan, symmetric values do not matter, but we
+#   draw no conclusions from models that have learned so little. In pilot runs with frozen values and the same dimensions,
+#   which the plan lists, the encoders had scored {glue:text}`frozen-pilots`. We do not know why the planned runs gave such
+#   different scores, because neither the code nor the length of the pilot runs was recorded.
+# - **Do larger models and longer training lead to the same results?**
 #
-# Several of these questions have been studied without $W_{qk}$. Position embeddings act much like a function of the offset
-# {cite}`wennberg2021`, and models do better if positions and words are kept apart {cite}`ke2021`. Locality and symmetry are common
-# properties of the positional encodings of BERT-style models {cite}`chen2023`. Their symmetry was measured in BERT and was found to help
-# its tasks no further {cite}`wang2021`, whereas {cite:t}`chen2023` report that it is closely correlated with performance. Making attention
-# itself symmetric was reported to halve the number of steps that BERT-like models need {cite}`courtois2024`, which we have not tested. As
-# far as we know, no earlier work measures how the symmetry of $W_{qk}$ depends on the type of positional encoding.
+# Several of these questions have been studied without reference to $W_{qk}$. The contribution of position embeddings to
+# attention is close to a function of the offset {cite}`wennberg2021`, and models perform better if positions and words are
+# treated separately {cite}`ke2021`. Locality and symmetry are common properties of the positional encodings of BERT-style
+# models {cite}`chen2023`. The symmetry of positional encodings was measured in BERT and was found not to improve its
+# performance on tasks further {cite}`wang2021`, whereas {cite:t}`chen2023` report that it is closely correlated with
+# performance. Making attention itself symmetric was reported to halve the number of training steps that BERT-like models
+# need {cite}`courtois2024`. We have not tested this. As far as we know, no earlier work measures how the symmetry of
+# $W_{qk}$ depends on the type of positional encoding.
 #
 # ## What it means for you
 #
-# - Compare the symmetry scores of two models only if both encode positions in the same way, because in these runs the type of positional
-#   encoding alone changed $s$.
-# - Split a score before you interpret it: `attngeo score MODEL --positions` gives $s$ inside and outside position space.
-# - Look outside position space before you call a layer asymmetric. Layer {glue:text}`skew-layer` of BERT is skew-symmetric only inside
-#   position space.
+# - Compare the symmetry scores of two models only if both encode positions in the same way, because in our experiments a
+#   different positional encoding alone changed $s$.
+# - Before you interpret a score, split it by position space. The command `attngeo score MODEL --positions` prints $s$ inside
+#   and outside position space.
+# - Before you call a layer asymmetric, check its score outside position space. For example, layer {glue:text}`skew-layer` of
+#   BERT is skew-symmetric only inside position space.

@@ -86,15 +86,20 @@ def pictured() -> Interactive:
     runs = {name: read_run(folder / name) for pair in RUNS.values() for name in pair}
     shown = recorded_pictures(SIDE)
     steps = shown["steps"]
-    titles = {name: f"{model}, {kind}" for kind, pair in RUNS.items() for model, name in zip(MODELS, pair, strict=True)}
+    positions = {"table": "learned", "rotary": "rotary"}
+    titles = {
+        name: f"{model}, {positions[kind]}"
+        for kind, pair in RUNS.items()
+        for model, name in zip(MODELS, pair, strict=True)
+    }
     pictures = {title: runs[name].pictures[LAYER, steps[-1]][:SIDE, :SIDE] for name, title in titles.items()}
     figure = mirror_clouds(pictures, width=9)
     s = {title: number(runs[name].by_layer("symmetry")[LAYER].iloc[-1], 2) for name, title in titles.items()}
     words = "; ".join(f"{title} {score}" for title, score in s.items())
-    caption = f"""$W_{{qk}}$ of the first layer of four models of width {runs["encoder"].config["d_model"]} that start from
-    the same weights, after {steps[-1]:,} steps. The squares show the first {SIDE} rows and columns (red is positive, blue
-    is negative), and the clouds show each entry $m_{{ij}}$ against its mirror image $m_{{ji}}$. Symmetry $s$: {words}.
-    Colours and axes end at the 99.5th percentile of the magnitudes in a picture."""
+    caption = f"""$W_{{qk}}$ of the first layer of four models of width {runs["encoder"].config["d_model"]} that were
+    trained from the same initial weights with learned or rotary positions, after {steps[-1]:,} steps. The squares show the first {SIDE} rows and columns (red is positive, blue
+    is negative), and the clouds show each entry $m_{{ij}}$ against its mirror image $m_{{ji}}$. The symmetry scores $s$
+    are as follows: {words}. Colours and axes end at the 99.5th percentile of the magnitudes in each picture."""
     alt = f"Matrices and clouds of four models. Symmetry: {words}. With s near 1, the cloud is close to a line."
     still = CaptionedFigure(figure, "fig-positions-pictures", caption, alt)
     return Interactive("positions", shown, still)

@@ -26,15 +26,15 @@ from attngeo.experiments.survey.families import distinct
 
 FIRST = "positions_characters"
 AGAIN = (f"{FIRST}_new_seeds", f"{FIRST}_third")  # ask what FIRST found
-TITLES = {FIRST: "characters", AGAIN[0]: "characters, new seeds", AGAIN[1]: "characters, third time"}
-TITLES |= {"positions_pieces": "word pieces", "positions_pieces_longer": "word pieces, longer"}
+TITLES = {FIRST: "characters", AGAIN[0]: "characters, new seeds", AGAIN[1]: "characters, third plan"}
+TITLES |= {"positions_pieces": "subword tokens, short", "positions_pieces_longer": "subword tokens"}
 TITLES |= {"positions_mini": "characters, width 256"}
 CHARACTERS = (FIRST, *AGAIN)  # experiments that differ in their seeds alone
 # The commits that held these plans were lost, so that plan and runs enter the history together.
 UNDATED = (FIRST, AGAIN[0], "positions_pieces", "positions_values")
 EARLIER = {"positions_mini": (430, 431, 432)}  # seeds of the plan before it was amended (commit 52b52ad2)
 ARMS = ("mlm-learned", "mlm-rotary", "clm-learned", "clm-rotary")
-KINDS = {"learned": "table", "rotary": "rotary", "bias": "bias", "none": "none"}  # of positions, as figures name them
+KINDS = {"learned": "learned", "rotary": "rotary", "bias": "bias", "none": "none"}  # of positions, as figures name them
 S = "symmetry"
 MAIN = "90 %"  # the share of a table's variance in its position space, in the variant that pages show
 ENOUGH = 0.2  # above which the interval of the first measure is to lie
@@ -146,8 +146,8 @@ def plan_table(experiments: Mapping[str, Judged]) -> pd.DataFrame:
         {
             "runs": title,
             "seeds": len(judgement.arms[ARMS[0]]),
-            "table minus rotary": with_interval(judgement.first, as_score),
-            "interaction": with_interval(judgement.interaction, as_score),
+            "encoders, learned minus rotary": with_interval(judgement.first, as_score),
+            "this difference minus that of decoders": with_interval(judgement.interaction, as_score),
             "by the plan": judgement.by_plan,
         }
         for title, judgement in experiments.items()
@@ -164,7 +164,8 @@ def second_measures(judgement: Judged) -> pd.DataFrame:
         if split is not None:
             row |= {c: split[c.replace("s ", "")].mean() for c in ("share", "s inside", "s outside")}
         rows.append(row)
-    return pd.DataFrame(rows).sort_values(["model", "positions"], ascending=[False, False])
+    rows.sort(key=lambda row: list(KINDS.values()).index(row["positions"]))
+    return pd.DataFrame(rows).sort_values("model", ascending=False, kind="stable")
 
 
 def _of(arm: Arm) -> dict[str, str]:
@@ -197,17 +198,18 @@ def symmetry_by_arm(experiments: Mapping[str, Judged], made: str = "") -> Captio
         panel.axhline(0, color=NEUTRAL, linewidth=0.8)
         panel.set(xlabel="positional encoding", ylabel="symmetry $s$", title=title)
         if judgement.outcome is Outcome.UNDECIDED:
-            panel.set_title(f"{title}: no answer")
-            silence = " In the panel without an answer, the encoders with a table did not learn."
+            panel.set_title(f"{title}\n(inconclusive)")
+            silence = f" The experiment *{title}* is inconclusive, because the encoders with learned position embeddings did not learn."
         means = rows.groupby(["positions", "model"])["s"].mean()
         brief.append(f"{title}, {' and '.join(number(means[k, 'encoder'], 2) for k in here[:2])}")
     panels.flat[0].legend(title=None)
     caption = (
-        "Symmetry of $W_{qk}$ after training, by type of positional encoding. A point is a seed, and a bar is a mean with"
-        f" its 95 % interval (Student).{silence} Means of encoders with a table and with rotary positions: {brief[0]}."
-        f" {made}".rstrip()
+        "Symmetry of $W_{qk}$ after training, by type of positional encoding. Each point shows a seed, and bars show means with"
+        f" 95 % confidence intervals (Student).{silence} Mean scores of encoders with learned position embeddings and with"
+        f" rotary positions: {brief[0]}. {made}".rstrip()
     )
-    alt = f"Strip plots of symmetry. Means of encoders with a table and with rotary positions: {'; '.join(brief)}."
+    means = "; ".join(brief)
+    alt = f"Strip plots of symmetry. Mean scores of encoders with learned position embeddings and with rotary positions: {means}."
     return CaptionedFigure(figure, "fig-positions-arms", caption, alt)
 
 

@@ -59,21 +59,23 @@ def unlike(experiments: Mapping[str, Judged]) -> str:
     """Whether the runs of a panel differ in more than their positions, as sentences."""
     four = [t for t, j in experiments.items() if not made_alike(j.arms[name] for name in ARMS)]
     further = [t for t, j in experiments.items() if t not in four and not made_alike(j.arms.values())]
-    alike = "were made in the same precision, on the same kind of processor and with the same version of the code."
+    alike = "used the same precision, the same type of processor and the same version of the code."
     if not four and not further:
-        return f"All runs of a panel {alike}"
+        return f"Within each panel, all runs {alike}"
     if four:
         table_and_rotary = (
-            "Within a panel, runs with a table and with rotary positions were made in the same precision, on the same kind"
-            f" of processor and with the same version of the code, in every panel but {_listed(four)}."
+            f"In every panel except {_listed(four)}, all runs with learned position embeddings and with rotary positions"
+            f" {alike}"
         )
     else:
-        table_and_rotary = f"Within a panel, all runs with a table and with rotary positions {alike}"
+        table_and_rotary = (
+            f"Within each panel, all runs with learned position embeddings and with rotary positions {alike}"
+        )
     if not further:
         return table_and_rotary
     return (
-        f"{table_and_rotary} In {_listed(further)}, runs with a bias or without positions were made with other versions"
-        " of the code, and most of them in another precision."
+        f"{table_and_rotary} In {_listed(further)}, the runs with a bias or without positional encoding used other versions"
+        " of the code, and most of them used another precision."
     )
 
 
@@ -156,7 +158,7 @@ def directionality_table(experiments: Mapping[str, Judged]) -> pd.DataFrame:
     )
 
 
-_COLUMNS = {"learned": "encoder minus decoder, table", "rotary": "encoder minus decoder, rotary"}
+_COLUMNS = {"learned": "learned position embeddings", "rotary": "rotary positions"}
 
 
 def s_at_loss(run: Run, loss: float) -> float:
@@ -178,8 +180,8 @@ def equal_loss_table(experiments: Mapping[str, Judged]) -> pd.DataFrame:
     for title, judgement in experiments.items():
         table, rotary = (judgement.arms[name] for name in ("mlm-learned", "mlm-rotary"))
         rows.append(
-            {"runs": title, "loss, table": table.mean(LOSS), "loss, rotary": rotary.mean(LOSS)}
-            | {"s, table": _mean_reached(at_equal_loss(judgement, "mlm-learned", "mlm-rotary"))}
+            {"runs": title, "loss, learned": table.mean(LOSS), "loss, rotary": rotary.mean(LOSS)}
+            | {"s, learned": _mean_reached(at_equal_loss(judgement, "mlm-learned", "mlm-rotary"))}
             | {"s, rotary": _mean_reached(at_equal_loss(judgement, "mlm-rotary", "mlm-learned"))}
         )
     return pd.DataFrame(rows)

@@ -53,15 +53,17 @@ def headline(experiments: Mapping[str, Judged]) -> str:
     """By how much s drops in each kind of model, for the head of a page."""
     table, rotary = (extent_over_plans(experiments, arm) for arm in ("mlm-learned", "mlm-rotary"))
     sentences = [
-        "If we replace the learned position embeddings of a character-level encoder by rotary positions, its score $s$"
-        f" drops from between {table.replace(' to ', ' and ')} to between {rotary.replace(' to ', ' and ')}"
-        " (means over the seeds of three planned experiments)."
+        "In three planned experiments, character-level encoders with learned position embeddings have mean scores $s$ between"
+        f" {table.replace(' to ', ' and ')}. If we replace the learned position embeddings by rotary positions, the mean"
+        f" scores are between {rotary.replace(' to ', ' and ')}."
     ]
     if TITLES[MINI] in experiments:
         drop = _drop(experiments[TITLES[MINI]])
-        sentences.append(f"In the shape of the paper's four-layer model, the score drops {drop}.")
+        sentences.append(
+            f"In encoders with the dimensions of the paper's four-layer model, the mean score drops {drop}."
+        )
     drop = _drop(experiments[TITLES["positions_pieces_longer"]])
-    sentences.append(f"In encoders that read word pieces, the score drops {drop}.")
+    sentences.append(f"In encoders that are trained on subword tokens, it drops {drop}.")
     return " ".join(sentences)
 
 
@@ -75,18 +77,20 @@ def of_plan(judgement: Judged) -> str:
     first = with_interval(judgement.first, as_score)
     interaction = with_interval(judgement.interaction, as_score)
     found = (
-        "The symmetry score of encoders with a table minus that of encoders with rotary positions is"
-        f" {first} over {len(judgement.arms['mlm-learned'])} seeds. The second measure of the plan, which is this"
-        f" difference minus the same difference of decoders, is {interaction}."
+        "Over"
+        f" {len(judgement.arms['mlm-learned'])} seeds, the symmetry score of encoders with learned position embeddings exceeds"
+        f" that of encoders with rotary positions by {first}. This difference minus the same difference of decoders is"
+        f" {interaction}."
     )
-    asked = f"The plan asked for a first interval above {ENOUGH:g} and a second interval above 0."
+    asked = f"The plan required the first interval to lie above {ENOUGH:g} and the second interval above 0."
     follows = {
         Outcome.HOLDS: "Both conditions are met.",
-        Outcome.IN_PART: "The first interval lies above 0, but the conditions are not both met.",
-        Outcome.FALLS: "The first interval includes 0 or lies below it, so the plan's claim is refuted.",
+        Outcome.IN_PART: "The first interval lies above 0, but at least one of the two conditions is not met.",
+        Outcome.FALLS: "The first interval includes 0 or lies below 0, so that the prediction is refuted.",
         Outcome.UNDECIDED: (
-            "The encoders with a table did not learn. Their held-out loss stayed at the level of a model that knows"
-            " little more than how frequent each token is. By the plan, the experiment is then undecided."
+            "The encoders with learned position embeddings did not learn. Their held-out loss remained at the level of a"
+            " model that has learned little more than the frequency of each token. Under the criteria of the plan, the result"
+            " is then inconclusive."
         ),
     }
     if judgement.outcome is Outcome.UNDECIDED:
@@ -103,25 +107,25 @@ def of_the_papers_shape() -> str:
     shape = f"{settings['layers']} layers of width {settings['d_model']}, {characters / 1e6:.0f} million characters"
     if judgement is None or done < planned:
         return (
-            f"A further experiment repeats the question in the shape of the paper's four-layer model ({shape}). So far,"
-            f" {done} of its {planned} planned runs are recorded. Its plan allows no comparison before all of them are"
-            " complete, so we report no result."
+            "In a further experiment, we repeat the comparison with the dimensions of the paper's four-layer model"
+            f" ({shape}). So far, {done} of its {planned} planned runs are recorded. The plan allows no comparison before all"
+            " runs are complete, so we report no result."
         )
     earlier = judgement.of(EARLIER[MINI])
     seeds, seeds_before = (spelled(len(runs)) for runs in (judgement.arms["mlm-learned"], EARLIER[MINI]))
     table, rotary = (number(judgement.arms[arm].mean(S), 2) for arm in ("mlm-learned", "mlm-rotary"))
     result = (
-        f"**The shape of the paper's four-layer model** ({shape}). In this shape, encoders with a table score"
-        f" $s$ = {table} and encoders with rotary positions score {rotary}. {of_plan(judgement)}"
+        f"**The dimensions of the paper's four-layer model** ({shape}). With these dimensions, encoders with learned position"
+        f" embeddings have a mean score of $s$ = {table}, and encoders with rotary positions have a mean score of {rotary}."
+        f" {of_plan(judgement)}"
     )
     amended = (
-        f"We amended this plan before its first run, to {seeds} seeds instead of {seeds_before} and to a GPU instead of"
-        " a CPU core. A reader cannot check that the amendment came first, because it enters the history of the"
-        f" repository together with the runs. If only the {seeds_before} seeds of the original plan are counted, which"
-        " stands in the history before the runs, the difference between encoders is"
-        f" {with_interval(earlier.first, as_score)}, and the outcome by the rule of the plan is"
-        f" *{earlier.outcome.verdict}*. We also saw the scores of the encoders before the last decoders were trained,"
-        " which the plan does not allow. By then, the number of seeds had been fixed."
+        f"Before the first run, we amended this plan from {seeds_before} to {seeds} seeds and from a CPU core to a GPU."
+        " Readers cannot verify that we made this amendment before the runs, because it was committed to the repository"
+        f" together with the runs. The original plan was committed before the runs. If only its {seeds_before} seeds are"
+        f" counted, the difference between encoders is {with_interval(earlier.first, as_score)}, and under the criteria of the"
+        f" plan the outcome is *{earlier.outcome.verdict}*. We also saw the scores of the encoders before the last decoders"
+        " were trained, which the plan does not allow. By then, the number of seeds had been fixed."
     )
     return f"{result}\n\n{amended}{_codes(judgement)}"
 
@@ -131,14 +135,12 @@ def _codes(judgement: Judged) -> str:
     if made_alike(judgement.arms.values()):
         return ""
     ways = Counter(made(run) for arm in judgement.arms.values() for run in arm.runs)
-    listed = "; ".join(f"{n} runs in {w.precision} on {w.processor} with commit {w.commit}" for w, n in ways.items())
-    return f" The plan asked for one version of the code, but the runs were made differently: {listed}."
+    listed = "; ".join(f"{n} runs used {w.precision} on {w.processor} with commit {w.commit}" for w, n in ways.items())
+    return f" The plan required a single version of the code, but the runs differ: {listed}."
 
 
 def remark(judgement: Judged) -> str:
     """`of_plan`, after what cannot be looked up."""
     if judgement.plan.name not in UNDATED:
         return of_plan(judgement)
-    return (
-        f"{of_plan(judgement)} A reader cannot check that this plan came before its runs, because its commit was lost."
-    )
+    return f"{of_plan(judgement)} Readers cannot verify that we wrote this plan before the runs, because its commit was lost."

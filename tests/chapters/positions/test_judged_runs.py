@@ -49,7 +49,7 @@ def test_s_outside_position_space_is_beside_that_of_the_layer():
     with_split = judged(PLAN, runs(HOLDS), pd.DataFrame(split))
     assert with_split.outside == pytest.approx((0.1, 0.5), abs=0.01)
     outside = second_measures(with_split).set_index(["model", "positions"])["s outside"]
-    assert outside["encoder", "table"] == pytest.approx(0.1) and np.isnan(outside["encoder", "rotary"])
+    assert outside["encoder", "learned"] == pytest.approx(0.1) and np.isnan(outside["encoder", "rotary"])
 
 
 def test_the_recorded_split_is_that_of_the_recorded_runs():
@@ -62,7 +62,7 @@ def test_the_recorded_split_is_that_of_the_recorded_runs():
 def test_figures_show_every_seed_and_say_the_means():
     judgement = judged(PLAN, runs(HOLDS | {"clm-bias": 0.3}))
     arms = positions.symmetry_by_arm({"characters": judgement})
-    assert "with a table and with rotary positions: characters, 0.50 and 0.05." in arms.caption
+    assert "with learned position embeddings and with rotary positions: characters, 0.50 and 0.05." in arms.caption
     assert sum(len(c.get_offsets()) for c in arms.figure.axes[0].collections) == 50 and arms.svg()
     five = positions.symmetry_by_arm({f"text {n}": judgement for n in range(5)})
     assert [panel.get_title(loc="left") for panel in one_column(five.figure).axes] == [f"text {n}" for n in range(5)]

@@ -64,14 +64,14 @@ def test_the_experiment_in_the_papers_shape_has_a_result_once_all_runs_are_there
 
 def test_how_runs_were_made_is_read_from_their_records():
     judgement = of_outcome(Outcome.HOLDS)
-    assert compared.unlike({"a": judgement}).startswith("All runs of a panel")
+    assert compared.unlike({"a": judgement}).startswith("Within each panel, all runs used")
     arm = judgement.arms["mlm-learned"]
     other = replace(arm.runs[0], about=arm.runs[0].about | {"precision": "fp32"})
     mixed = {"mlm-learned": replace(arm, runs=(other, *arm.runs[1:]))}
-    assert "in every panel but *a*" in compared.unlike({"a": replace(judgement, arms=judgement.arms | mixed)})
+    assert "In every panel except *a*" in compared.unlike({"a": replace(judgement, arms=judgement.arms | mixed)})
     bias = {"mlm-bias": mixed["mlm-learned"]}
     words = compared.unlike({"a": replace(judgement, arms=judgement.arms | bias)})
-    assert words.startswith("Within a panel, all runs") and "In *a*, runs with a bias" in words
+    assert words.startswith("Within each panel, all runs with") and "In *a*, the runs with a bias" in words
     table = compared.made_table({"a": replace(judgement, arms=judgement.arms | mixed)})
     assert table["number of runs"].sum() == 40 and set(table["precision"]) == {"fp32", "unknown"}
 
