@@ -9,15 +9,15 @@
 # %% [markdown]
 # # Details: The two scores
 #
-# This page contains the definitions, proofs and checks for two scores: the symmetry score, which [page 1](bilinear_form.py)
-# introduces, and the directionality score, whose sign is the topic of [page 7](directionality.py). We correct several misprints
-# in the paper {cite}`saponati2025`. For example, the symmetry score should not contain the printed factor of 2, and the printed
-# scores of random matrices are wrong.
+# On this page, we collect the definitions, proofs and checks for two scores. The symmetry score is introduced on [page
+# 1](bilinear_form.py), and the sign of the directionality score is the topic of [page 7](directionality.py). We also correct
+# several misprints in the paper {cite}`saponati2025`. For example, the symmetry score should not contain the printed factor
+# of 2, and the printed expected scores of random matrices are wrong.
 
 # %% tags=["parameters"]
 gamma: float = 2.0  # threshold of directionality in the figures, in standard deviations; in [0, 4]
-n_strong: int = 768  # rows of the matrices with one strong column; in [128, 2048]
-draws: int = 400  # random matrices of each size; in [20, 10000]
+n_strong: int = 768  # number of rows of the matrices with one strong column; in [128, 2048]
+draws: int = 400  # number of random matrices of each size; in [20, 10000]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
@@ -104,8 +104,8 @@ for name, law in laws_of_shape(768, 768, gamma).items():
 # ## Both scores in a few lines of code
 #
 # A query-key matrix is symmetric if any two tokens give each other the same score. In *the dog met my old cat*, for example,
-# *dog* gives *cat* the score that *cat* gives *dog*. Each column of the matrix belongs to one coordinate of the token that
-# receives the score. If a few columns are long, these few coordinates therefore dominate the scores.
+# *dog* then gives *cat* the same score as *cat* gives *dog*. Each column of the matrix belongs to one coordinate of the
+# token that receives the score. If a few columns have large norms, these few coordinates therefore dominate the scores.
 
 
 # %%
@@ -125,17 +125,19 @@ def directionality(m, gamma=2.0):
 
 
 # %% [markdown]
-# Both scores lie between $-1$ and 1. A score says something about training only if it lies outside the range of random matrices. For
-# example, 95 % of random layers that are as wide as BERT base have symmetry scores between {glue:text}`symmetry-low` and
-# {glue:text}`symmetry-high`. With $\gamma$ = {glue:text}`gamma`, 95 % of these layers have directionality scores between
-# {glue:text}`directionality-low` and {glue:text}`directionality-high`. {numref}`tab-expected-at-random` shows the ranges for other widths.
+# Both scores lie between $-1$ and 1.  A score is informative about training only if it lies outside the range of random
+# matrices. For example, 95 % of random layers with the width of BERT base have symmetry scores between
+# {glue:text}`symmetry-low` and {glue:text}`symmetry-high`. With $\gamma$ = {glue:text}`gamma`, 95 % of these layers have
+# directionality scores between {glue:text}`directionality-low` and {glue:text}`directionality-high`.
+# {numref}`tab-expected-at-random` lists the ranges for other widths.
 #
 # ## The printed factor of 2 in the symmetry score is wrong
 #
 # ````{prf:definition} Def. 3.1 of the paper: symmetry score, without the printed factor 2
 # :label: def-3-1
 #
-# A square matrix $M \ne 0$ has the parts $M_s = (M + M\T) / 2$ and $M_n = (M - M\T) / 2$. Its *symmetry score* is
+# For a square matrix $M \ne 0$, let $M_s = (M + M\T) / 2$ be the symmetric part and $M_n = (M - M\T) / 2$ the skew-symmetric
+# part. The *symmetry score* of $M$ is
 #
 # $$
 # s = \frac{\norm{M_s}^2 - \norm{M_n}^2}{\norm{M}^2} = \frac{\tr(M M)}{\norm{M}^2},
@@ -144,9 +146,9 @@ def directionality(m, gamma=2.0):
 # where all norms are Frobenius norms. For $M = 0$ we set $s = 0$.
 # ````
 #
-# The definition in the paper gives twice this number. However, the bounds and the tables in the paper are correct only without
-# the factor of 2. Without this factor, the score [lies between $-1$ and 1](#range-and-extremes-of-symmetry). It is 1 if and
-# only if $M\T = M$, and it is $-1$ if and only if $M\T = -M$.
+# The definition in the paper gives twice this value. However, the bounds and the tables in the paper are correct only
+# without the factor of 2.  Without this factor, the score [lies between $-1$ and 1](#range-and-extremes-of-symmetry). It is
+# 1 if and only if $M\T = M$, and it is $-1$ if and only if $M\T = -M$.
 
 
 # %%
@@ -184,9 +186,9 @@ show(factor_of_the_symmetry_score(seed=seed))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# $\langle A, B \rangle = \tr(A\T B)$ is the inner product that defines the norm. For symmetric $A$ and skew-symmetric $B$,
-# $\tr(A\T B) = \tr(A B)$, and also $\tr(A\T B) = \tr(B\T A) = -\tr(B A) = -\tr(A B)$, so this inner product is 0. The lemma follows with
-# $M = M_s + M_n$.
+# The norm is defined by the inner product $\langle A, B \rangle = \tr(A\T B)$. Let $A$ be symmetric and $B$ skew-symmetric.
+# Then $\tr(A\T B) = \tr(A B)$, but also $\tr(A\T B) = \tr(B\T A) = -\tr(B A) = -\tr(A B)$. The inner product is therefore 0.
+# The lemma follows from $M = M_s + M_n$.
 # ```
 # ````
 
@@ -211,7 +213,7 @@ show(squared_norm_splits(seed=seed))
 # ````{prf:proposition} Prop. S1.17 (1) and (2) of the paper: range and extremes of symmetry
 # :label: prop-s1-17
 #
-# For $M \ne 0$ the score {eq}`eq-3-1` lies in $[-1, 1]$. It is 1 if and only if $M = M\T$, and $-1$ if and only if
+# For $M \ne 0$, the score {eq}`eq-3-1` lies in $[-1, 1]$. It equals 1 if and only if $M = M\T$, and $-1$ if and only if
 # $M = -M\T$.
 # ````
 #
@@ -223,8 +225,8 @@ show(squared_norm_splits(seed=seed))
 # 1 - s = \frac{2 \norm{M_n}^2}{\norm{M}^2} \ge 0, \qquad 1 + s = \frac{2 \norm{M_s}^2}{\norm{M}^2} \ge 0 ,
 # $$
 #
-# with equality if and only if $M_n = 0$, or $M_s = 0$. The trace form of {eq}`eq-3-1` follows from
-# $\norm{M \pm M\T}^2 = 2 \norm{M}^2 \pm 2 \tr(M M)$.
+# with equality if and only if $M_n = 0$ in the first case, and if and only if $M_s = 0$ in the second case. The trace form
+# of {eq}`eq-3-1` follows from $\norm{M \pm M\T}^2 = 2 \norm{M}^2 \pm 2 \tr(M M)$.
 # ```
 # ````
 
@@ -266,8 +268,8 @@ def symmetry_lies_between_minus_one_and_one(n=8, draws=50, seed=0):
 show(symmetry_lies_between_minus_one_and_one(seed=seed))
 
 # %% [markdown]
-# With the printed factor of 2, both statements are false: scores can be as large as 2, and some matrices have the score 1
-# although they are not symmetric. The proof in the paper nevertheless arrives at the range from $-1$ to 1, because it uses
+# With the printed factor of 2, both statements are false. Scores can be as large as 2, and some matrices have a score of 1
+# although they are not symmetric. The authors nevertheless obtain the range from $-1$ to 1 in their proof, because they use
 # $\norm{M}^2 / 2$ as a bound for $\tr(M M)$ (Eqs. S127 and S129). This bound is half as large as the correct bound, and this
 # error cancels the factor of 2 in the definition.
 
@@ -291,7 +293,7 @@ def bounds_on_the_trace(n=8, draws=200, seed=0):
     ratios = [float(torch.trace(x @ x) / x.square().sum()) for x in (*m, *parts(m[0]))]
     yield exact(r"largest $\operatorname{Tr}(MM) / \|M\|^2$", max(ratios), BOUND)
     yield exact(r"smallest $\operatorname{Tr}(MM) / \|M\|^2$", min(ratios), -BOUND)
-    words = r"largest $\operatorname{Tr}(MM) / \|M\|^2$, against the printed 1/2"
+    words = r"largest $\operatorname{Tr}(MM) / \|M\|^2$, compared with the printed 1/2"
     yield compare(words, max(ratios), ">", 0.5, 1e-6, paper="< 0.5")
 
 
@@ -303,29 +305,30 @@ show(bounds_on_the_trace(seed=seed))
 # ````{prf:proposition} Prop. S1.17 (3) of the paper: symmetry of random matrices, corrected
 # :label: prop-s1-17-3
 #
-# Let $M$ be a random $n \times n$ matrix that is almost surely not 0. Suppose that its distribution stays the same if a row
-# changes its sign, and if rows and columns are permuted independently. Then $\E\, s = 1 / n$. Examples are matrices with
-# independent, identically distributed, symmetric entries, and products $\Wq \Wk\T$ of such matrices, with or without a sum
-# over heads.
+# Let $M$ be a random $n \times n$ matrix that is almost surely not 0.  Suppose that the distribution of $M$ does not change
+# if the sign of a row is changed, or if rows and columns are permuted independently. Then $\E\, s = 1 / n$. Examples are
+# matrices with independent, identically distributed, symmetric entries, and products $\Wq \Wk\T$ of such matrices, with or
+# without a sum over heads.
 #
-# For independent normal entries $(1 + s) / 2$ has the distribution
-# Beta$\bigl(\tfrac{n (n + 1)}{4}, \tfrac{n (n - 1)}{4}\bigr)$, so that
-# $\Var s = 2 (n^2 - 1) / \bigl(n^2 (n^2 + 2)\bigr)$ and $\Pr[s < 0] \to \Phi(-1 / \sqrt 2)$.
+# If the entries are independent and normal, $(1 + s) / 2$ has the distribution
+# Beta$\bigl(\tfrac{n (n + 1)}{4}, \tfrac{n (n - 1)}{4}\bigr)$. Hence $\Var s = 2 (n^2 - 1) / \bigl(n^2 (n^2 + 2)\bigr)$ and
+# $\Pr[s < 0] \to \Phi(-1 / \sqrt 2)$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# *Mean.* $\E\, s = \sum_{i, j} \E[m_{ij} m_{ji} / \norm{M}^2]$. For $i \ne j$, a change of the sign of row $i$ changes only the
-# sign of the numerator, so the term is 0. The $n$ terms $i = j$ are $\E[m_{ii}^2 / \norm{M}^2]$. Because rows and columns can
-# be permuted, $\E[m_{ij}^2 / \norm{M}^2]$ is the same for all $n^2$ entries. These $n^2$ values add up to 1, so each of them is
-# $1 / n^2$. A product $\Wq \Wk\T$ inherits the sign change from a row of $\Wq$, and the permutations from the rows of $\Wq$ and
-# of $\Wk$.
+# *Mean.* By definition, $\E\, s = \sum_{i, j} \E[m_{ij} m_{ji} / \norm{M}^2]$. For $i \ne j$, changing the sign of row $i$
+# changes only the sign of the numerator, so that the term is 0.  The $n$ terms with $i = j$ are $\E[m_{ii}^2 / \norm{M}^2]$.
+# Because rows and columns can be permuted, $\E[m_{ij}^2 / \norm{M}^2]$ is the same for all $n^2$ entries. These $n^2$ values
+# sum to 1, so each of them is $1 / n^2$. A product $\Wq \Wk\T$ inherits the invariance under sign changes from the rows of
+# $\Wq$, and the invariance under permutations from the rows of $\Wq$ and $\Wk$.
 #
-# *Normal entries.* Choose an orthonormal basis of the symmetric matrices and one of the skew-symmetric matrices. In these
-# bases, $M$ has $n (n + 1) / 2$ and $n (n - 1) / 2$ independent normal coordinates. So $(1 + s) / 2 = \norm{M_s}^2 /
-# \norm{M}^2$ is a ratio of $\chi^2$ variables and has the stated Beta distribution. The variance of $s$ follows from the
-# variance of a Beta variable. For large $n$, $s$ is approximately normal with mean $1 / n$ and standard deviation $\sqrt 2 /
-# n$, which gives the limit of $\Pr[s < 0]$.
+# *Normal entries.* Choose an orthonormal basis of the symmetric matrices and an orthonormal basis of the skew-symmetric
+# matrices. In these bases, $M_s$ has $n (n + 1) / 2$ coordinates and $M_n$ has $n (n - 1) / 2$ coordinates, and all
+# coordinates are independent and normal. Therefore, $(1 + s) / 2 = \norm{M_s}^2 / \norm{M}^2$ is the ratio of a $\chi^2$
+# variable to the sum of this variable and an independent $\chi^2$ variable, and has the stated Beta distribution. The
+# variance of $s$ follows from the variance of a Beta variable. For large $n$, $s$ is approximately normal with mean $1 / n$
+# and standard deviation $\sqrt 2 / n$, which gives the limit of $\Pr[s < 0]$.
 # ```
 # ````
 
@@ -366,27 +369,29 @@ def symmetry_of_random_matrices(n=32, draws=1000, seed=0):
     wq, wk = every_matrix(2, 3, 1).unbind(1)
     mean = score_batch(wq @ wk.mT).symmetry.mean()
     yield exact(r"mean of $s$ over all $W_q W_k^\top$ of 3 rows and rank 1 with such factors", mean, symmetry_mean(3))
-    yield monte_carlo("mean of $n s$, normal entries, against the printed rate", n * s, 8, "≠")
-    yield monte_carlo("mean of $n s$ with the factor 2 of Def. 3.1 of the paper, against that rate", 2 * n * s, 8, "≠")
+    yield monte_carlo("mean of $n s$, normal entries, compared with the printed rate", n * s, 8, "≠")
+    yield monte_carlo(
+        "mean of $n s$ with the factor 2 of Def. 3.1 of the paper, compared with the printed rate", 2 * n * s, 8, "≠"
+    )
     negative, share = (s < 0).double(), negative_symmetry_share(large)
     yield monte_carlo(f"share of matrices with $s < 0$, $n$ = {n}", negative, negative_symmetry_share(n), paper="= 0")
-    yield compare(f"the exact share at $n$ = {large}", share, "=", limit, 1e-4, paper="= 0")
+    yield compare(f"exact share of matrices with $s < 0$, $n$ = {large}", share, "=", limit, 1e-4, paper="= 0")
 
 
 show(symmetry_of_random_matrices(draws=max(draws, 500), seed=seed))
 
 # %% [markdown]
-# The paper states a mean of $8 / n$ instead of $1 / n$. One reason is the factor of 2 in the definition. The other reason is
-# that the proof omits the factors of 1/2 in $M_s$ and $M_n$ (Eq. S133), which adds a factor of 4. The paper also states that
-# $s$ approaches 0 from the positive side. This is true of the mean of $s$, but about a quarter of all large random matrices
-# have a negative $s$.
+# The paper states a mean of $8 / n$ instead of $1 / n$. This value includes the factor of 2 in the definition. It also
+# includes a factor of 4, because the authors omit the factors of 1/2 in $M_s$ and $M_n$ (Eq. S133). The paper also states
+# that $s$ approaches 0 from the positive side. This is true for the mean of $s$, but about a quarter of all large random
+# matrices have a negative $s$.
 
 
 # %%
 @claim(
     "S1.17",
     "Eq. S133",
-    "the squared norms of both parts are sums over the entries",
+    "the squared norms of both parts are sums over squared sums and differences of entries",
     Verdict.MISPRINT,
     printed=r"""
     "$\|M_s\|_F^2 = \sum_{i \neq j} (M_{ij} + M_{ji})^2$ $+ \sum_i (2 M_{ii})^2$", "$\|M_n\|_F^2 = \sum_{i \neq j}
@@ -401,8 +406,8 @@ def parts_without_their_halves(n=16, seed=0):
     off = 1 - torch.eye(len(m), dtype=m.dtype)
     printed_s = ((m + m.T).square() * off).sum() + (2 * m.diagonal()).square().sum()
     printed_n = ((m - m.T).square() * off).sum()
-    yield exact(r"printed sum over $\|M_s\|^2$", printed_s / symmetric.square().sum(), LOST_HALVES, paper="= 1")
-    yield exact(r"printed sum over $\|M_n\|^2$", printed_n / skew.square().sum(), LOST_HALVES, paper="= 1")
+    yield exact(r"printed sum, divided by $\|M_s\|^2$", printed_s / symmetric.square().sum(), LOST_HALVES, paper="= 1")
+    yield exact(r"printed sum, divided by $\|M_n\|^2$", printed_n / skew.square().sum(), LOST_HALVES, paper="= 1")
 
 
 show(parts_without_their_halves(seed=seed))
@@ -413,8 +418,8 @@ show(parts_without_their_halves(seed=seed))
 # ````{prf:proposition} Variance of symmetry for given singular values (ours)
 # :label: prop-spread-of-symmetry
 #
-# Let $M = U D V\T$, where $U$ and $V$ are independent and uniformly distributed over the orthogonal matrices, and let $c =
-# \sum_i D_i^4 / (\sum_i D_i^2)^2$. Then
+# Let $M = U D V\T$, where $U$ and $V$ are independent and uniformly distributed over the orthogonal matrices and $D$ is the
+# diagonal matrix of the singular values. Let $c = \sum_i D_i^4 / (\sum_i D_i^2)^2$. Then
 #
 # $$
 # \Var s = \frac{3 (n + 1) - 6 c}{n (n - 1) (n + 2)} - \frac{1}{n^2} \approx \frac{2}{n^2} .
@@ -423,18 +428,21 @@ show(parts_without_their_halves(seed=seed))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# $\tr(M M) = \sum_{i, j} D_i D_j Q_{ij} Q_{ji}$ where $Q = V\T U$ is uniformly distributed. Because the sign of each row of $Q$
-# can be changed, all mixed moments vanish except $\E[Q_{ii}^4]$, $\E[Q_{ii}^2 Q_{jj}^2]$ and $\E[Q_{ij}^2 Q_{ji}^2]$. A row of
-# $Q$ is uniform on the sphere, so $\E[Q_{11}^4] = 3 / (n (n + 2))$ and $\E[Q_{11}^2 Q_{21}^2] = 1 / (n (n + 2))$. From $\sum_j
-# Q_{2j}^2 = 1$ follows $\E[Q_{11}^2 Q_{21}^2] + (n - 1) \E[Q_{11}^2 Q_{22}^2] = 1 / n$, so $\E[Q_{11}^2 Q_{22}^2] = (n + 1) /
-# (n (n - 1) (n + 2))$, and $\E[Q_{12}^2 Q_{21}^2]$ is the same. With $S_2 = \sum_i D_i^2$ and $S_4 = \sum_i D_i^4$,
+# We have $\tr(M M) = \sum_{i, j} D_i D_j Q_{ij} Q_{ji}$, where $Q = V\T U$ is uniformly distributed over the orthogonal
+# matrices. Because the sign of each row of $Q$ can be changed, the only moments that contribute to $\E[\tr(M M)^2]$ are
+# $\E[Q_{ii}^4]$, $\E[Q_{ii}^2 Q_{jj}^2]$ and $\E[Q_{ij}^2 Q_{ji}^2]$. The rows and the columns of $Q$ are uniformly
+# distributed on the sphere. Hence $\E[Q_{11}^4] = 3 / (n (n + 2))$ and $\E[Q_{11}^2 Q_{21}^2] = 1 / (n (n + 2))$. From
+# $\sum_j Q_{2j}^2 = 1$, it follows that $\E[Q_{11}^2 Q_{21}^2] + (n - 1) \E[Q_{11}^2 Q_{22}^2] = 1 / n$. Therefore,
+# $\E[Q_{11}^2 Q_{22}^2] = (n + 1) / (n (n - 1) (n + 2))$, and $\E[Q_{12}^2 Q_{21}^2]$ has the same value. Let
+# $S_2 = \sum_i D_i^2$ and $S_4 = \sum_i D_i^4$. Then
 #
 # $$
 # \E[\tr(M M)^2] = \frac{3 S_4}{n (n + 2)} + \frac{(1 + 2)(S_2^2 - S_4)(n + 1)}{n (n - 1) (n + 2)}
 # = \frac{3 (n + 1) S_2^2 - 6 S_4}{n (n - 1) (n + 2)} .
 # $$
 #
-# Divide by $\norm{M}^4 = S_2^2$ and subtract $1 / n^2$, the square of the mean ({prf:ref}`prop-s1-17-3`).
+# Dividing by $\norm{M}^4 = S_2^2$ and subtracting the square of the mean, which is $1 / n^2$ by {prf:ref}`prop-s1-17-3`,
+# gives the variance.
 # ```
 # ````
 
@@ -453,7 +461,7 @@ def rotations() -> Float[Tensor, "nodes 2 2"]:
     "the standard deviation of the symmetry score of random matrices is about the square root of 2, divided by n",
     Verdict.HOLDS,
     remark="""S1.17 (3) states that $s$ tends to zero, but does not give the variance of $s$. Because the mean and the variance both tend
-    to zero, $s$ tends to zero, too. The variance is close to $2/n^2$ for any singular values.""",
+    to zero, $s$ also tends to zero. The variance is close to $2/n^2$ for any singular values.""",
     ours=True,
 )
 def spread_of_symmetry(seed=0):
@@ -465,7 +473,7 @@ def spread_of_symmetry(seed=0):
         yield exact(f"mean of $s$ {given}", s.mean(), symmetry_mean(2))
         yield exact(f"standard deviation of $s$ {given}", s.std(correction=0), symmetry_sd(2, c))
     for n in (3, 64):
-        words = f"standard deviation of $s$ for normal entries, $n$ = {n}, against that of the Beta law"
+        words = f"standard deviation of $s$ for normal entries, $n$ = {n}, compared with that of the Beta distribution"
         yield exact(words, symmetry_sd(n), symmetry_law(n).std())
 
 
@@ -489,9 +497,10 @@ show(spread_of_symmetry(seed=seed))
 # and $d = 0$ if no row and no column exceeds its threshold. The paper interprets negative values as dominance of columns.
 # ````
 #
-# The paper gives no value of $\gamma$, although the score depends on it. We use $\gamma = 2$ unless we say otherwise, because the authors'
-# code uses this value according to [a second-hand reading](../notation.md#the-audit). The score lies between $-1$ and 1, and [it is
-# 1 or $-1$](#range-and-extremes-of-directionality) if only rows, or only columns, exceed their threshold.
+# The paper gives no value of $\gamma$, although the score depends on $\gamma$. Unless stated otherwise, we use $\gamma = 2$,
+# which is the value in the authors' code according to [a second-hand reading](../notation.md#the-audit). The score lies
+# between $-1$ and 1.  It equals [1 if only rows exceed their threshold, and $-1$ if only columns
+# do](#range-and-extremes-of-directionality).
 
 
 # %%
@@ -518,11 +527,11 @@ def directionality_as_defined(n=48, draws=40, seed=0):
     worst = max(abs(directionality_score(m, g) - directionality(m, g)) for m in matrices for g in (1.0, 2.0, 3.0))
     gaps = [directionality_score(m, 2.0, "released") - released_directionality(m, 2.0) for m in matrices]
     moved = max(abs(directionality_score(m, 1.0) - directionality_score(m, 2.0)) for m in matrices)
-    yield exact("largest difference of `directionality_score` from the definition, γ of 1, 2 and 3", worst)
-    released = "largest difference of the variant of the authors' code, with divisor $n - 1$, from its formula"
+    yield exact("largest difference between `directionality_score` and the definition, for γ = 1, 2 and 3", worst)
+    released = "largest difference between the variant of the authors' code, with divisor $n - 1$, and its formula"
     yield exact(released, max(map(abs, gaps)))
     zero = directionality_score(torch.zeros(4, 4))
-    yield exact("score of the zero matrix, where no norm exceeds", zero)
+    yield exact("score of the zero matrix, whose norms do not exceed the threshold", zero)
     yield compare(r"largest change of a score from $\gamma = 1$ to $\gamma = 2$", moved, ">", 0.1)
     where = "$d = 0$ if no row and no column exceeds its threshold (stated in the proof of Proposition S1.18)"
     return {"holds": rf"The authors' code uses $\gamma = {GAMMA:g}$, and {where}."}
@@ -531,12 +540,13 @@ def directionality_as_defined(n=48, draws=40, seed=0):
 show(directionality_as_defined(seed=seed))
 
 # %% [markdown]
-# Three formulas of this kind are in use. The paper's definition adds up the *norms* of the long rows and of the long columns.
-# The authors' code adds up the amounts by which these norms *exceed* the threshold, and it divides by $n - 1$ when it computes
-# the standard deviation. The numbers of Table S3 follow from the excess of the *logarithms* of the norms ([printed
-# scores](printed_scores_details.py)). In our package, these formulas are called `definition`, `released` and `tables`. All three
-# formulas depend on the basis in which the embeddings are written. If you rotate the basis in the following figure, the
-# symmetry score stays the same, whereas the directionality scores change.
+# Three formulas of this kind are in use. According to the paper's definition, the *norms* of the rows and columns that
+# exceed the threshold are summed. In the authors' code, the amounts by which these norms *exceed* the threshold are summed,
+# and the standard deviation is computed with the divisor $n - 1$. The numbers in Table S3 follow from the excess of the
+# *logarithms* of the norms over the threshold (see [printed scores](printed_scores_details.py)). In our package, these
+# formulas are called `definition`, `released` and `tables`. The values of all three formulas depend on the basis in which
+# the embeddings are expressed. If you rotate the basis in the following figure, the symmetry score does not change, whereas
+# the directionality scores do.
 
 # %% tags=["remove-input"]
 build_a_matrix(torch.Generator().manual_seed(seed), gamma)
@@ -547,20 +557,22 @@ build_a_matrix(torch.Generator().manual_seed(seed), gamma)
 # ````{prf:proposition} Prop. S1.18 (1) and (2) of the paper: range and extremes of directionality
 # :label: prop-s1-18
 #
-# For every $\gamma > 0$ the score {eq}`eq-3-2` lies in $[-1, 1]$. It is 1 if and only if at least one row and no column exceeds
-# its threshold, and $-1$ if and only if at least one column and no row exceeds its threshold.
+# For every $\gamma > 0$, the score {eq}`eq-3-2` lies in $[-1, 1]$. It equals 1 if and only if at least one row but no column
+# exceeds its threshold. It equals $-1$ if and only if at least one column but no row exceeds its threshold.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# $\bar r, \bar c \ge 0$, so $|\bar r - \bar c| \le \max(\bar r, \bar c) \le \bar r + \bar c$. Each of these inequalities is an
-# equality if and only if one of the two sums is 0. A sum is 0 if and only if no norm exceeds the threshold, because a norm
-# above the threshold $\mu + \gamma \sigma \ge 0$ is positive. If both sums are 0, the score is 0 by definition.
+# Since $\bar r, \bar c \ge 0$, we have $|\bar r - \bar c| \le \max(\bar r, \bar c) \le \bar r + \bar c$. In each of these
+# inequalities, equality holds if and only if at least one of the two sums is 0.  A sum is 0 if and only if no norm exceeds
+# the threshold, because a norm above the threshold $\mu + \gamma \sigma \ge 0$ is positive. If both sums are 0, the score is
+# 0 by definition.
 # ```
 # ````
 #
-# The printed proof uses $|\bar c - \bar r| < \bar c < \bar c + \bar r$ (Eq. S138), which is wrong if $\bar r$ is more than twice as large
-# as $\bar c$, or if one of the sums is empty. The proof is correct with $\max(\bar r, \bar c)$ in the middle and with $\le$.
+# The printed proof uses $|\bar c - \bar r| < \bar c < \bar c + \bar r$ (Eq. S138). This is wrong if $\bar r$ is more than
+# twice as large as $\bar c$, or if one of the sums is empty. The proof becomes correct if the middle term is replaced by
+# $\max(\bar r, \bar c)$ and $<$ by $\le$.
 
 
 # %%
@@ -599,8 +611,8 @@ def extremes_of_directionality(draws=300, seed=0):
     at_ends = [float(x.directionality) if abs(x.directionality) == 1 else 0.0 for x in scores]
     differ = sum(a != b for a, b in zip(expected, at_ends, strict=True))
     yield exact(f"number of matrices (of {draws}) for which the two sides of the equivalence differ", differ, 0, 0)
-    yield compare("matrices with $d = 1$", at_ends.count(1.0), ">")
-    yield compare("matrices with $d = -1$", at_ends.count(-1.0), ">")
+    yield compare("number of matrices with $d = 1$", at_ends.count(1.0), ">")
+    yield compare("number of matrices with $d = -1$", at_ends.count(-1.0), ">")
 
 
 show(extremes_of_directionality(seed=seed))
@@ -608,9 +620,9 @@ show(extremes_of_directionality(seed=seed))
 # %% [markdown]
 # ## One strong column, norm by norm
 #
-# If one column of a random matrix grows, the score should decrease towards $-1$. Instead, it can become positive
-# ({numref}`fig-one-column-by-threshold`). [Page 7](directionality.py#why-one-long-column-can-look-like-many-long-rows) explains
-# the reason and contains the check.
+# If one column of a random matrix is multiplied by an increasing factor, the score should decrease towards $-1$. Instead,
+# the score can become positive ({numref}`fig-one-column-by-threshold`). The reason is explained and checked on [page
+# 7](directionality.py#why-one-long-column-can-look-like-many-long-rows).
 
 # %% tags=["remove-input"]
 scores = one_column_scores(n_strong, gamma, seed)
@@ -620,18 +632,19 @@ one_column_by_threshold(scores, n_strong, gamma)
 glue("one-column", in_prose(told.one_column(scores[gamma].mean(1).tolist(), n_strong, gamma)))
 
 # %% [markdown]
-# {glue:md}`one-column:myst` {numref}`tab-first-wrong` shows from which size on the score of a matrix with a giant column is positive.
+# {glue:md}`one-column:myst` {numref}`tab-first-wrong` lists, for several thresholds, the smallest number of rows for which a
+# matrix with a giant column has a positive score.
 
 # %% tags=["remove-input"]
 table(
     pd.DataFrame({"γ": f"{g:g}", "rows": f"{first_positive_limit(g):,}"} for g in sorted({*COMPARED, 1.5, 2.5, gamma})),
     name="tab-first-wrong",
-    caption="The number of rows from which a matrix with one giant column has a positive score, by threshold. The numbers follow from"
-    " the limit for large matrices.",
+    caption="Smallest number of rows for which a matrix with one giant column has a positive score, for several thresholds, according"
+    " to the limit for large matrices.",
 )
 
 # %% [markdown]
-# {numref}`fig-one-strong-column` shows how the three formulas score a matrix in which one column grows.
+# {numref}`fig-one-strong-column` shows the scores of a matrix with one growing column according to the three formulas.
 
 # %% tags=["remove-input"]
 frame = scores_by_factor(n_strong, gamma, seed)
@@ -641,12 +654,12 @@ one_strong_column(frame, n_strong, gamma)
 # %% tags=["remove-cell"]
 def at_a_factor_of_2(definition: float, released: float, tables: float) -> str:
     """What the three formulas give where one column is twice as long as the others."""
-    given = f"""If one column is multiplied by 2, the mean score is {as_score(definition)} by the paper's definition, {as_score(released)} by
-        the excess of the norms, and {as_score(tables)} by the excess of the logarithms."""
+    given = f"""If one column is multiplied by 2, the mean score is {as_score(definition)} according to the paper's definition,
+        {as_score(released)} according to the excess of the norms, and {as_score(tables)} according to the excess of the logarithms."""
     if definition > 0 and max(released, tables) < 0:
-        return f"{given} Only the last two formulas therefore recognise that a column dominates."
+        return f"{given} Only the last two scores therefore have the sign that indicates a dominant column."
     if max(definition, released, tables) < 0:
-        return f"{given} All three formulas recognise that a column dominates."
+        return f"{given} All three scores have the sign that indicates a dominant column."
     return given
 
 
@@ -659,52 +672,55 @@ glue("at-two", in_prose(at_a_factor_of_2(*(at_two[words] for words in FORMULAS))
 # ````{prf:proposition} One dominant column (ours)
 # :label: prop-one-column
 #
-# Let $M = g e_k\T$, where $g$ has $n$ independent standard normal entries, so that all columns except one are 0. For $\gamma = 2$,
+# Let $M = g e_k\T$, where $g$ has $n$ independent standard normal entries. All columns of $M$ except one are then 0.  For
+# $\gamma = 2$,
 #
 # $$
 # d \approx \frac{a \sqrt n - 1}{a \sqrt n + 1}, \qquad a = 2 \varphi(t), \quad t = \sqrt{2 / \pi} + \gamma \sqrt{1 - 2 / \pi},
 # $$ (eq-one-column)
 #
 # up to terms that vanish in probability as $n \to \infty$, where $\varphi$ is the normal density. Therefore $d \to 1$. The
-# value of $a$ is {glue:text}`a`, and the formula is positive from {glue:text}`n-positive` rows on.
+# value of $a$ is {glue:text}`a`, and the right-hand side is positive for {glue:text}`n-positive` rows or more.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# One column has the norm $L = \norm{g}$, and the other columns have the norm 0. Their mean is $L / n$ and their standard
-# deviation $L \sqrt{n - 1} / n$, so this column exceeds the threshold if $\sqrt{n - 1} > \gamma$. Then $\bar c = L$, and $L /
-# \sqrt n \to 1$ by the law of large numbers. Row $i$ has the norm $|g_i|$, with mean $\sqrt{2/\pi}$ and variance $1 - 2 / \pi$.
-# The mean and the standard deviation of the row norms tend to these values, so $\bar r / n \to \E[|g_1|;\, |g_1| > t] = 2
-# \int_t^\infty x \varphi(x)\, dx = 2 \varphi(t) = a$. The claim follows if numerator and denominator of $d$ are divided by $\sqrt n$.
+# One column has norm $L = \norm{g}$, and all other columns have norm 0.  The column norms have mean $L / n$ and standard
+# deviation $L \sqrt{n - 1} / n$. The norm $L$ therefore exceeds the threshold if $\sqrt{n - 1} > \gamma$. In this case,
+# $\bar c = L$, and $L / \sqrt n \to 1$ by the law of large numbers. Row $i$ has norm $|g_i|$, which has mean $\sqrt{2/\pi}$
+# and variance $1 - 2 / \pi$. The empirical mean and variance of the row norms tend to these values. Hence
+# $\bar r / n \to \E[|g_1|;\, |g_1| > t] = 2 \int_t^\infty x \varphi(x)\, dx = 2 \varphi(t) = a$. Dividing the numerator and
+# the denominator of $d$ by $\sqrt n$ gives the claim.
 # ```
 # ````
 #
-# The proposition is about the limit of large $n$. The scores of single matrices vary around this limit. Let $V$ be the variance
-# of $\bar r / \sqrt n$ to first order, where the error of the estimated threshold is included (`chapters.two_scores.laws.positive_share`). Then
-# $\Pr[d > 0] \approx \Phi\bigl((a \sqrt n - 1) / \sqrt V\bigr)$. With {glue:text}`n-positive` rows, half of the matrices have a
-# positive score, and with 256 rows {glue:text}`positive-256` % of them do. We derived this formula to first order and checked it by
-# simulation, but we have not proven it. The following check uses 768 rows and $\gamma = 2$.
+# The proposition describes the limit of large $n$. The scores of individual matrices vary around this limit. Let $V$ be the
+# variance of $\bar r / \sqrt n$ to first order, including the effect of the estimated threshold
+# (`chapters.two_scores.laws.positive_share`). Then $\Pr[d > 0] \approx \Phi\bigl((a \sqrt n - 1) / \sqrt V\bigr)$. With
+# {glue:text}`n-positive` rows, half of the matrices have a positive score, and with 256 rows {glue:text}`positive-256` % of
+# them do. We derived this formula to first order and checked it by simulation, but we have not proven it. For the following
+# check, we use 768 rows and $\gamma = 2$.
 
 
 # %%
 @claim(
     "3.2",
     "(other formulas)",
-    "the excess of the norms and the excess of the logarithms recognise a very strong column",
+    "the excess of the norms and the excess of the logarithms give negative scores for a very strong column",
     Verdict.HOLDS,
     ours=True,
 )
 def other_formulas(n=768, factor=1000.0, draws=16, seed=0):
-    factors = {rf"the factor {factor:g}": factor, r"the factor $\sqrt n$": n**0.5}
+    factors = {rf"a factor of {factor:g}": factor, r"a factor of $\sqrt n$": n**0.5}
     norms = norms_with_strong_column(n, list(factors.values()), draws, torch.Generator().manual_seed(seed))
     released, tables = (directionality_of(norms, GAMMA, c)[0] for c in (Convention.RELEASED, Convention.TABLES))
     strong, moderate = factors
-    yield monte_carlo(f"mean $d$ from the excess of the norms, {strong}", released[0], 0, "<")
-    yield monte_carlo(f"mean $d$ from the excess of the logarithms, {strong}", tables[0], -0.9, "<")
-    yield monte_carlo(f"mean $d$ from the excess of the logarithms, {moderate}", tables[1], 0, ">")
+    yield monte_carlo(f"mean $d$ from the excess of the norms, for {strong}", released[0], 0, "<")
+    yield monte_carlo(f"mean $d$ from the excess of the logarithms, for {strong}", tables[0], -0.9, "<")
+    yield monte_carlo(f"mean $d$ from the excess of the logarithms, for {moderate}", tables[1], 0, ">")
     return {
-        "remark": rf"""With $n = {n}$, the excess of the logarithms has the wrong sign if one column is about $\sqrt n$ times as long as the
-        others."""
+        "remark": rf"""With $n = {n}$, the score from the excess of the logarithms has the wrong sign if the norm of one column is about
+        $\sqrt n$ times as large as the norms of the other columns."""
     }
 
 
@@ -723,7 +739,7 @@ glue("at-other-thresholds", in_prose(told.separated_at_other_thresholds()))
 table(
     told.separation_table(gamma),
     name="tab-separation-by-formula",
-    caption=f"Share of the pairs of an encoder family and a decoder family in which the encoder family has the higher directionality"
+    caption=f"Share of all pairs of an encoder family and a decoder family in which the encoder family has the higher directionality"
     f" score at $\\gamma = {gamma:g}$, with 95 % confidence intervals. If an interval includes 50 %, encoders and decoders do not differ"
     " significantly.",
 )
@@ -731,19 +747,19 @@ table(
 # %% [markdown]
 # ## Random matrices
 #
-# A score of trained weights says something only if it lies outside the range of random matrices.
+# A score of trained weights is informative only if it lies outside the range of random matrices.
 #
-# - The [symmetry score](#symmetry-of-random-matrices) has the mean $1 / n$, not the printed $8 / n$. For normal entries, its
-#   standard deviation is about $\sqrt 2 / n$. About one random matrix in four has a negative symmetry score, but in matrices with a few
-#   hundred rows the symmetry score is never far from 0.
-# - The [directionality score](#directionality-of-random-matrices) has the mean 0 and a [large standard
+# - The [symmetry score](#symmetry-of-random-matrices) has mean $1 / n$, not the printed $8 / n$. For normal entries, its
+#   standard deviation is about $\sqrt 2 / n$. About one in four random matrices has a negative symmetry score, but for
+#   matrices with a few hundred rows, the symmetry score is never far from 0.
+# - The [directionality score](#directionality-of-random-matrices) has mean 0 and a [large standard
 #   deviation](#the-standard-deviation-of-directionality). With $\gamma$ = {glue:text}`gamma`, this standard deviation is
-#   {glue:text}`layer-sd` for a random layer of width 768 and {glue:text}`head-sd` for one of [its heads](#heads) of width 64. Larger
-#   thresholds increase the standard deviation. {glue:md}`random-high:myst`
+#   {glue:text}`layer-sd` for a random layer of width 768 and {glue:text}`head-sd` for a [head](#heads) of width 64 in this
+#   layer. The standard deviation increases with the threshold. {glue:md}`random-high:myst`
 #
-# The paper states that both scores of every layer are zero at initialisation (Section 4.1). For the symmetry score this is true to
-# within about $1/n$. For the directionality score, it is true of the mean, but not of a single layer. The following check uses
-# $\gamma = 2$.
+# Section 4.1 of the paper states that both scores of every layer are zero at initialisation. For the symmetry score, this is
+# true to within about $1/n$. For the directionality score, the statement is true for the mean, but not for a single layer.
+# For the following check, we use $\gamma = 2$.
 
 
 # %%
@@ -766,16 +782,16 @@ def scores_at_initialisation(d=256, n_heads=4, draws=150, seed=0):
     layers = untrained_layers(d, n_heads, draws, seed)
     s, direction = layers.symmetry, layers.directionality
     rate, scatter = d * symmetry_mean(d), float(direction.std())
-    yield monte_carlo("mean symmetry of a layer, times d", d * s, rate, paper="")
-    yield monte_carlo("variance of a layer's symmetry, times $d^2$", (d * s - rate).square(), 2, paper="")
+    yield monte_carlo("mean symmetry of a layer, multiplied by $d$", d * s, rate, paper="")
+    yield monte_carlo("variance of a layer's symmetry, multiplied by $d^2$", (d * s - rate).square(), 2, paper="")
     yield monte_carlo(rf"mean directionality of a layer, $\gamma = {GAMMA:g}$", direction, 0)
-    magnitude = r"mean magnitude of directionality, against $1/\sqrt{d}$"
+    magnitude = r"mean magnitude of directionality, compared with $1/\sqrt{d}$"
     yield monte_carlo(magnitude, direction.abs(), d**-0.5, ">", paper="= 0")
     holds = rf"""The mean of the directionality score is zero, and the standard deviation of a single layer is about
         ${scatter * d**0.5:.1f}\, d^{{-1/2}}$. The symmetry score is zero to within $1/d$ in the mean, with a standard deviation of
         about $\sqrt{{2}}/d$ for a single layer."""
-    remark = f"""A directionality score below this standard deviation says nothing about training. At width {d}, the standard
-        deviation is about {scatter:.1f}."""
+    remark = f"""A directionality score with a magnitude below this standard deviation is not informative about training. At width
+        {d}, the standard deviation is about {scatter:.1f}."""
     return {"holds": holds, "remark": remark}
 
 
@@ -799,10 +815,10 @@ def bands(widths: list[int], n_heads: int, gamma: float) -> pd.DataFrame:
 table(
     bands([128, 256, 512, 768, 1024, 2048, 4096], 8, gamma),
     name="tab-expected-at-random",
-    caption=f"The scores of untrained weights with $\\gamma = {gamma:g}$. For each width, 95 % of the scores lie in the given range,"
-    " for a layer and for one of its 8 heads. A score in this range says nothing about training.",
+    caption=f"The ranges that contain 95 % of the scores of untrained weights with $\\gamma = {gamma:g}$, by width, for a layer and for"
+    " one of its 8 heads. A score in this range is not informative about training.",
     formats={"$s$, mean": ".2g", "$s$, ±": ".2g", "$d$, ±": ".2f", "$d$ of a head, ±": ".2f"},
-    folded="The scores of untrained weights, by width",
+    folded="Scores of untrained weights by width",
 )
 
 # %% [markdown]
@@ -811,35 +827,36 @@ table(
 # ````{prf:proposition} Prop. S1.18 (3) of the paper: directionality of random matrices
 # :label: prop-s1-18-3
 #
-# 1. If $M$ and $M\T$ have the same law, then $\E\, d = 0$.
-# 2. Let $M$ have independent, identically distributed entries $m$ of mean 0, variance $v$ and finite fourth moment
-#    with $\E\, m^4 > v^2$. Then $d \to 0$ in probability, and $\E\, |d| \to 0$, as $n \to \infty$. If
-#    $\E\, m^4 = v^2$, then $d = 0$.
+# 1. If $M$ and $M\T$ have the same distribution, then $\E\, d = 0$.
+# 2. Let the entries $m$ of $M$ be independent and identically distributed with mean 0, variance $v$ and finite fourth
+#    moment. If $\E\, m^4 > v^2$, then $d \to 0$ in probability and $\E\, |d| \to 0$ as $n \to \infty$. If $\E\, m^4 = v^2$,
+#    then $d = 0$ almost surely.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# *1.* Transposition exchanges $\bar r$ and $\bar c$, so $d(M\T) = -d(M)$, and $\E\, d(M) = \E\, d(M\T) = -\E\, d(M)$.
-# The mean exists as $|d| \le 1$.
+# *1.* Transposition exchanges $\bar r$ and $\bar c$. Hence $d(M\T) = -d(M)$, and $\E\, d(M) = \E\, d(M\T) = -\E\, d(M)$. The
+# mean exists because $|d| \le 1$.
 #
-# *2.* If $\E\, m^4 = v^2$, then $m^2 = v$ almost surely, all norms are equal, and nothing exceeds. Otherwise take
-# $v = 1$, let $\tau^2 = \Var m^2 > 0$, and write the row norms as $r_k^2 = n + \sqrt n\, \tau z_k$. The $z_k$ are
-# independent and identically distributed for each $n$, with mean 0 and variance 1, and tend to a normal variable $z$
-# in law. Since their second moments also converge (they are all 1), the $z_k^2$ are uniformly integrable, so that
-# averages over the rows of $z_k$, $z_k^2$ and indicators of $z_k > t$ tend to $0$, $1$ and $\Pr[z > t]$ in
-# probability.
+# *2.* If $\E\, m^4 = v^2$, then $m^2 = v$ almost surely. All norms are then equal, so that no norm exceeds the threshold.
+# Otherwise, we may assume $v = 1$. Let $\tau^2 = \Var m^2 > 0$, and write the row norms as $r_k^2 = n + \sqrt n\, \tau z_k$.
+# For each $n$, the $z_k$ are independent and identically distributed with mean 0 and variance 1.  As $n \to \infty$, they
+# converge in distribution to a normal variable $z$. Since their second moments are all 1 and therefore also converge, the
+# $z_k^2$ are uniformly integrable. Hence, the averages over the rows of $z_k$, $z_k^2$ and the indicator of $z_k > t$ tend
+# to $0$, $1$ and $\Pr[z > t]$ in probability.
 #
-# Put $y_k = (r_k - \sqrt n) \cdot 2 / \tau$. From $\sqrt{1 + u} - 1 = u / (1 + \sqrt{1 + u})$ one finds that $y_k$
-# lies between 0 and $2 z_k$ and $|y_k - z_k| \le \min(|z_k|,\, z_k^2 \tau / \sqrt n)$. So the averages of $y_k$ and
-# $y_k^2$ have the same limits: the mean of $|y_k - z_k|$ is at most $\tau / \sqrt n$ times the mean of $z_k^2$, and
-# $|y_k^2 - z_k^2| \le 3 z_k^2 \min(1, |z_k| \tau / \sqrt n)$, whose mean vanishes by uniform integrability.
+# Let $y_k = (r_k - \sqrt n) \cdot 2 / \tau$. Using $\sqrt{1 + u} - 1 = u / (1 + \sqrt{1 + u})$, we find that $y_k$ lies
+# between 0 and $2 z_k$ and that $|y_k - z_k| \le \min(|z_k|,\, z_k^2 \tau / \sqrt n)$. The mean of $|y_k - z_k|$ is
+# therefore at most $\tau / \sqrt n$ times the mean of $z_k^2$. Moreover,
+# $|y_k^2 - z_k^2| \le 3 z_k^2 \min(1, |z_k| \tau / \sqrt n)$, and the mean of this bound vanishes in the limit by uniform
+# integrability. Hence, the averages of $y_k$ and $y_k^2$ have the same limits as the averages of $z_k$ and $z_k^2$.
 #
-# Row $k$ exceeds if and only if $y_k$ exceeds the mean plus $\gamma$ standard deviations of $y_1, \dots, y_n$. These
-# thresholds tend to $\gamma$, so the share of rows that exceed tends to $p = \Pr[z > \gamma] > 0$. Their norms are
-# $\sqrt n + \tau y_k / 2$, and $\sum_k |y_k| = O(n)$ in probability, so $\bar r / n^{3/2} \to p$. The columns of $M$
-# are the rows of $M\T$, which has the same law, so $\bar c / n^{3/2} \to p$ too. Both are limits in probability to a
-# constant, so no statement on their joint law is needed: $d \to (p - p) / (p + p) = 0$. As $|d| \le 1$,
-# $\E\, |d| \to 0$ as well.
+# The norm of row $k$ exceeds the threshold if and only if $y_k$ exceeds the mean of $y_1, \dots, y_n$ by more than $\gamma$
+# standard deviations. In terms of the $y_k$, this threshold tends to $\gamma$, so that the share of rows above the threshold
+# tends to $p = \Pr[z > \gamma] > 0$. The norms of these rows are $\sqrt n + \tau y_k / 2$. Since $\sum_k |y_k| = O(n)$ in
+# probability, $\bar r / n^{3/2} \to p$. The columns of $M$ are the rows of $M\T$, which has the same distribution as $M$.
+# Hence, $\bar c / n^{3/2} \to p$ as well. Both ratios converge in probability to a constant, so that we need not know their
+# joint distribution. It follows that $d \to (p - p) / (p + p) = 0$. Since $|d| \le 1$, we also have $\E\, |d| \to 0$.
 # ```
 # ````
 
@@ -864,20 +881,24 @@ def directionality_of_random_matrices(n=256, draws=200, seed=0):
     spread = directionality_sd(n)
     yield monte_carlo(f"mean of $d$, $n$ = {n // 4}", small, 0)
     yield monte_carlo(f"mean of $d$, $n$ = {n}", large, 0)
-    yield monte_carlo(f"mean of $d^2$ over its limit form, $n$ = {n}", (large / spread).square(), 1)
+    yield monte_carlo(f"mean of $d^2$, divided by its limiting form, $n$ = {n}", (large / spread).square(), 1)
     half = float(small.square().mean()) / 2
-    yield monte_carlo(f"mean of $d^2$, $n$ = {n}, against half that at {n // 4}", large.square(), half, "<")
-    yield exact("$d$ of a matrix of random signs, whose rows and columns are equally long", directionality_score(signs))
-    slowly = rf"its standard deviation is ${spread * n**0.5:.1f}\, n^{{-1/2}}$ for $\gamma = {GAMMA:g}$"
+    yield monte_carlo(
+        f"mean of $d^2$, $n$ = {n}, compared with half of its value for $n$ = {n // 4}", large.square(), half, "<"
+    )
+    yield exact(
+        "$d$ of a matrix of random signs, whose rows and columns all have equal norms", directionality_score(signs)
+    )
+    slowly = rf"For $\gamma = {GAMMA:g}$, its standard deviation is ${spread * n**0.5:.1f}\, n^{{-1/2}}$"
     at = f"which is {spread:.2f} for {n} rows and {directionality_sd(768):.2f} for 768 rows"
-    return {"remark": f"$d$ tends to 0 slowly, because {slowly}, {at}."}
+    return {"remark": f"The score $d$ tends to 0 slowly. {slowly}, {at}."}
 
 
 show(directionality_of_random_matrices(draws=max(draws // 2, 100), seed=seed))
 
 # %% [markdown]
-# The proof in the paper compares the means of $\bar r$ and $\bar c$ and concludes that "their ratio, the directionality score of a
-# random matrix, is zero" (after Eq. S145). However, a ratio of means is not the score of a matrix.
+# In their proof, the authors compare the means of $\bar r$ and $\bar c$ and conclude that "their ratio, the directionality
+# score of a random matrix, is zero" (after Eq. S145). However, a ratio of means is not the score of a matrix.
 
 
 # %%
@@ -898,16 +919,17 @@ def one_random_matrix_has_a_direction(n=128, draws=300, seed=0):
     d = dense(n, draws, seed).directionality
     typical = halfnorm.mean() * directionality_sd(n)  # mean magnitude of a normal variable
     yield monte_carlo("mean of $d$", d, 0)
-    yield monte_carlo(r"mean of $\lvert d \rvert$, against 0", d.abs(), 0, "≠")
-    yield monte_carlo(r"mean of $\lvert d \rvert$, against half its limit form", d.abs(), typical / 2, ">")
-    yield monte_carlo(r"mean of $\lvert d \rvert$, against twice its limit form", d.abs(), typical * 2, "<")
+    yield monte_carlo(r"mean of $\lvert d \rvert$, compared with 0", d.abs(), 0, "≠")
+    yield monte_carlo(r"mean of $\lvert d \rvert$, compared with half of its limiting form", d.abs(), typical / 2, ">")
+    yield monte_carlo(r"mean of $\lvert d \rvert$, compared with twice its limiting form", d.abs(), typical * 2, "<")
 
 
 show(one_random_matrix_has_a_direction(seed=seed))
 
 # %% [markdown]
-# The proof also concludes that $M$ and $M\T$ have the same distribution because all entries have the same distribution (Eq. S142). This
-# is true for independent entries. In general, equal distributions of the entries are not enough, and $d$ need not vanish.
+# The authors also conclude that $M$ and $M\T$ have the same distribution because all entries have the same distribution (Eq.
+# S142). This is true for independent entries. In general, however, it is not sufficient that all entries have the same
+# distribution, and the mean of $d$ need not vanish.
 
 
 # %%
@@ -934,11 +956,11 @@ def chance_of_outlying_rows(n: int, gamma: float = GAMMA) -> float:
     printed=r""""[A]ll entries are drawn from the same distribution. Hence, $\Pr[M_{ij} = x] = \Pr[M_{ji} = x]$ $\Rightarrow
     \Pr[M = X] = \Pr[M = X^T]$".""",
     place="Section S1.6, in the proof of Proposition S1.18, Eq. S142",
-    holds=r"""The conclusion follows if the entries are also independent, or if $M$ and $M^\top$ have the same joint law. It is not enough
-    that all entries have the same distribution. As a counterexample, let $M_{ij} = r_i \varepsilon_{ij}$ with independent random signs
-    $\varepsilon_{ij}$ and independent lengths $r_i$, which are 10 with probability $\tfrac1n$ and 1 otherwise. All entries then have the
+    holds=r"""The conclusion follows if the entries are also independent, or if $M$ and $M^\top$ have the same joint distribution. It is not
+    sufficient that all entries have the same distribution. As a counterexample, let $M_{ij} = r_i \varepsilon_{ij}$ with independent random signs
+    $\varepsilon_{ij}$ and independent factors $r_i$, which are 10 with probability $\tfrac1n$ and 1 otherwise. All entries then have the
     same distribution with mean zero, but $d$ is 1 or 0, and its mean tends to $1 - 1/e$.""",
-    missing=("independent", "joint law"),
+    missing=("independent", "joint distribution"),
 )
 def equal_marginals_are_not_enough(n=9, seed=0):
     m, chances = every_pattern_of_lengths(n, seed)
@@ -947,7 +969,7 @@ def equal_marginals_are_not_enough(n=9, seed=0):
     yield exact("largest difference of $\\Pr[|M_{ij}| = 10]$ between two entries", at_ten.max() - at_ten.min())
     words = rf"$\mathbb{{E}}\, d$ of these matrices, by enumeration, $n$ = {n}"
     yield exact(words, chances @ d, chance_of_outlying_rows(n), paper="= 0")
-    words = r"$\mathbb{E}\, d$ of the same law or its transpose, with probability ½ each"
+    words = r"$\mathbb{E}\, d$ if each of these matrices is transposed with probability ½"
     yield exact(words, chances @ (d + of_transpose) / 2)
 
 
@@ -956,8 +978,9 @@ show(equal_marginals_are_not_enough(seed=seed))
 # %% [markdown]
 # ## The standard deviation of directionality
 #
-# For large $n$, the standard deviation of the score follows from the variances of the numbers of long rows and long columns.
-# These variances are smaller than for a fixed threshold, because the threshold is computed from the same norms:
+# For large $n$, the standard deviation of the score follows from the variances of the numbers of rows and columns above the
+# threshold. These variances are smaller than for a fixed threshold, because the threshold is computed from the same norms.
+# To first order,
 #
 # $$
 # \sqrt{\Var d} \approx \frac{1}{p} \sqrt{\frac{V}{2 n}}, \qquad V = p (1 - p) - \varphi(\gamma)^2 \Bigl(1 + \frac{\gamma^2}{2}\Bigr), \qquad
@@ -965,33 +988,34 @@ show(equal_marginals_are_not_enough(seed=seed))
 # $$ (eq-s1-18-spread)
 #
 # ````{dropdown} Derivation
-# To first order, $\bar r$ is $\sqrt{n v}$ times the number of rows that exceed the threshold. The threshold $\gamma$ is shifted
-# by the errors of the estimated mean and standard deviation. Divided by $n$, this number is therefore the average of $1[z_k >
-# \gamma] - \varphi(\gamma) \bigl(z_k + \gamma (z_k^2 - 1) / 2\bigr)$. The variance of each summand is $V$, because
-# $\operatorname{Cov}(1[z > \gamma], z) = \varphi(\gamma)$ and $\operatorname{Cov}(1[z > \gamma], z^2) = \gamma
-# \varphi(\gamma)$. A row and a column share one entry, which correlates their norms at order $1 / n$, but only through the
-# component along $z$. The average has no such component, so we may treat rows and columns as independent. This gives $\Var d
-# \approx 2 n V / (2 n p)^2$. If the indicator is replaced by the excess $(z - \gamma)^+$, the same steps give the standard
-# deviation of the variant in the authors' code (`attngeo.bilinear.random_matrices.directionality_sd`). This derivation is
-# correct to first order. We checked it by simulation, but it is not a proof.
+# To first order, $\bar r$ is $\sqrt{n v}$ times the number of rows above the threshold. The threshold $\gamma$ is shifted by
+# the errors of the estimated mean and standard deviation. Up to a constant, the number of rows above the threshold, divided
+# by $n$, is therefore the average of $1[z_k > \gamma] - \varphi(\gamma) \bigl(z_k + \gamma (z_k^2 - 1) / 2\bigr)$. The
+# variance of each summand is $V$, because $\operatorname{Cov}(1[z > \gamma], z) = \varphi(\gamma)$ and
+# $\operatorname{Cov}(1[z > \gamma], z^2) = \gamma \varphi(\gamma)$. The norms of a row and a column are correlated at order
+# $1 / n$, because a row and a column share one entry. However, this correlation involves only the component along $z$. Since
+# the average has no such component, we may treat rows and columns as independent, which gives
+# $\Var d \approx 2 n V / (2 n p)^2$. If the indicator is replaced by the excess $(z - \gamma)^+$, the same steps give the
+# standard deviation of the score in the authors' code (`attngeo.bilinear.random_matrices.directionality_sd`). The derivation
+# is correct to first order. We checked it by simulation, but it is not a proof.
 # ````
 #
 # ## Heads
 #
-# A head $\Wq \Wk\T$ has low rank. The symmetry score of a random head has the same mean and nearly the same standard deviation
-# as the symmetry score of a random matrix of full rank. However, the norms of the rows of a head are not close to normal, no
-# matter how many rows the head has. For the directionality score of heads, we prove a theorem.
+# A head $\Wq \Wk\T$ has low rank. The symmetry score of a random head has the same mean and nearly the same standard
+# deviation as the symmetry score of a random matrix of full rank. However, the row norms of a head do not approach a normal
+# distribution, no matter how many rows the head has. For the directionality score of heads, we prove a theorem.
 #
 # ````{prf:theorem} Directionality of random heads (ours)
 # :label: thm-heads
 #
 # Let $M = \Wq \Wk\T$, where $\Wq$ and $\Wk$ are $n \times k$ matrices with independent standard normal entries. For the sum
-# over $H$ heads, whose factors are placed side by side, $k = H d_h$.
+# over $H$ heads of width $d_h$, the factors of the heads are placed side by side, so that $k = H d_h$.
 #
 # 1. Given the singular values of $M$, the sums $\bar r$ and $\bar c$ are independent and identically distributed.
 # 2. Let $k$ be fixed and $n \to \infty$. Then $\sqrt n\, d$ converges in distribution to a normal variable with mean 0 and
-#    variance $V / (2 m^2)$. Here $\chi$ is a chi variable with $k$ degrees of freedom, density $f$, mean $\mu$ and standard
-#    deviation $\sigma$. Moreover, $t = \mu + \gamma \sigma$, $m = \E[\chi;\, \chi > t]$, and
+#    variance $V / (2 m^2)$. Here, let $\chi$ be a chi variable with $k$ degrees of freedom, density $f$, mean $\mu$ and
+#    standard deviation $\sigma$. Then $t = \mu + \gamma \sigma$, $m = \E[\chi;\, \chi > t]$, and
 #
 # $$
 # V = \Var \psi(\chi), \qquad \psi(x) = x\, 1[x > t] - t f(t) \Bigl( x - \mu + \gamma\, \frac{(x - \mu)^2 - \sigma^2}{2 \sigma} \Bigr)
@@ -1001,53 +1025,58 @@ show(equal_marginals_are_not_enough(seed=seed))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# *1.* Let $O$ and $P$ be uniform orthogonal matrices, independent of each other and of $M$. As $O \Wq$ and $P \Wk$ have the
-# laws of $\Wq$ and $\Wk$, $O M P\T$ has the law of $M$. If $M = U D V\T$, then $O M P\T = (O U) D (P V)\T$. Given $M$, the
-# matrices $O U$ and $P V$ are independent and uniformly distributed over the $n \times k$ matrices with orthonormal columns. We
-# may therefore assume that $U$ and $V$ are such matrices, independent of $D$. The row norms of $M$ are $r_i^2 = \sum_c D_c^2
-# U_{ic}^2$ and the column norms are $c_j^2 = \sum_c D_c^2 V_{jc}^2$. Given $D$, $\bar r$ is therefore a function of $U$, and
-# $\bar c$ is the same function of $V$.
+# *1.* Let $O$ and $P$ be uniformly distributed orthogonal matrices that are independent of each other and of $M$. Since
+# $O \Wq$ and $P \Wk$ have the same distributions as $\Wq$ and $\Wk$, the matrix $O M P\T$ has the same distribution as $M$.
+# If $M = U D V\T$, then $O M P\T = (O U) D (P V)\T$. Given $M$, the matrices $O U$ and $P V$ are independent and uniformly
+# distributed over the $n \times k$ matrices with orthonormal columns. We may therefore assume that $U$ and $V$ are such
+# matrices, independent of $D$. The squared row norms of $M$ are $r_i^2 = \sum_c D_c^2 U_{ic}^2$, and the squared column
+# norms are $c_j^2 = \sum_c D_c^2 V_{jc}^2$. Given $D$, the sum $\bar r$ is therefore a function of $U$, and $\bar c$ is the
+# same function of $V$.
 #
-# *2.* The score ignores the scale of $M$, so we may take $D^2 = n \Delta$ with a diagonal $\Delta$ of trace $k$. The
-# squares of the singular values are the eigenvalues of $(\Wq\T \Wq)^{1/2}\, \Wk\T \Wk\, (\Wq\T \Wq)^{1/2}$, and
-# $\Wq\T \Wq / n$ and $\Wk\T \Wk / n$ are $I + O(n^{-1/2})$ in probability, so $\Delta = I + O(n^{-1/2})$ too. By 1 we may
-# also take $U = Q (Q\T Q)^{-1/2}$ with normal rows $q_i$ in $Q$, independent of $D$. Then with $S = Q\T Q / n$
+# *2.* The score does not depend on the scale of $M$. We may therefore assume that $D^2 = n \Delta$ with a diagonal matrix
+# $\Delta$ of trace $k$. The squares of the singular values are the eigenvalues of
+# $(\Wq\T \Wq)^{1/2}\, \Wk\T \Wk\, (\Wq\T \Wq)^{1/2}$. Since $\Wq\T \Wq / n$ and $\Wk\T \Wk / n$ are $I + O(n^{-1/2})$ in
+# probability, so is $\Delta$. By part 1, we may also assume that $U = Q (Q\T Q)^{-1/2}$, where the rows $q_i$ of $Q$ are
+# standard normal and independent of $D$. With $S = Q\T Q / n$, we have
 #
 # $$
 # r_i^2 = q_i\T A\, q_i, \qquad A = S^{-1/2} \Delta S^{-1/2} = I + O(n^{-1/2}), \qquad
 # \tr A - k = \tr(S^{-1} \Delta) - k = -\tr(S - I) + O(n^{-1}) ,
 # $$
 #
-# since $S^{-1} = 2 I - S + O(n^{-1})$ and $\tr \Delta = k$. Write $|q|_A = (q\T A q)^{1/2}$, $P$ for the law of $q_1$ and
-# $P_n$ for the empirical law. The functions $q \mapsto |q|_A 1[|q|_A > s]$, $|q|_A$ and $|q|_A^2$, for $A$ near $I$ and $s$
-# near $t$, form a VC class, as they are given by polynomial inequalities of bounded degree, with an envelope of finite
-# variance. So they form a Donsker class {cite}`vandervaart1998`, and as they depend on $(A, s)$ continuously in mean
-# square, $P_n - P$ may be taken at $(I, t)$ instead of $(A, s)$ at the cost of $o(n^{-1/2})$.
+# since $S^{-1} = 2 I - S + O(n^{-1})$ and $\tr \Delta = k$. Let $|q|_A = (q\T A q)^{1/2}$, let $P$ be the distribution of
+# $q_1$, and let $P_n$ be the empirical distribution of the rows of $Q$. For $A$ near $I$ and $s$ near $t$, consider the
+# functions $q \mapsto |q|_A 1[|q|_A > s]$, $|q|_A$ and $|q|_A^2$. Because they are given by polynomial inequalities of
+# bounded degree, they form a VC class. This class has an envelope of finite variance, so that it is a Donsker class
+# {cite}`vandervaart1998`. Since the functions depend on $(A, s)$ continuously in mean square, we may evaluate $P_n - P$ at
+# $(I, t)$ instead of $(A, s)$ with an error of $o(n^{-1/2})$.
 #
-# It remains to compute derivatives of $P$. Because the law of $q$ is invariant under rotations, the derivative at $A = I$ in a
-# direction $B$ is a multiple of $\tr B$. The factor follows from $B = I$, which is a change of scale. For the threshold $s$ of
-# the rows, this gives
+# It remains to compute the derivatives of the expectations under $P$. Because the distribution of $q$ is invariant under
+# rotations, the derivative at $A = I$ in a direction $B$ is a multiple of $\tr B$. The factor follows from the case $B = I$,
+# which is a change of scale. For the threshold $s$ of the rows, this gives
 #
 # $$
 # s - t = (P_n - P)\, \ell + \frac{\tr A - k}{2 k}\, t + o(n^{-1/2}), \qquad
 # \ell = |q| - \mu + \gamma\, \frac{(|q| - \mu)^2 - \sigma^2}{2 \sigma} .
 # $$
 #
-# $P |q|_A 1[|q|_A > s]$ is $m$ at $(I, t)$ and has the derivatives $-t f(t)$ by $s$ and $(m + t^2 f(t)) / (2 k)$ times
-# $\tr B$. The terms with $t^2 f(t)$ cancel, and $\tr(S - I) = (P_n - P) |q|^2$, so
+# At $(I, t)$, the expectation $P |q|_A 1[|q|_A > s]$ equals $m$. Its derivative with respect to $s$ is $-t f(t)$, and its
+# derivative in the direction $B$ is $(m + t^2 f(t)) / (2 k)$ times $\tr B$. The terms with $t^2 f(t)$ cancel. Since
+# $\tr(S - I) = (P_n - P) |q|^2$, it follows that
 #
 # $$
 # \frac{\bar r}{n} = m + (P_n - P) \bigl( |q| 1[|q| > t] - t f(t)\, \ell \bigr) + \frac{m}{2 k} (\tr A - k) + o(n^{-1/2})
 # = m + (P_n - P)\, \psi(|q|) + o(n^{-1/2}) .
 # $$
 #
-# The same formula is true for the columns with an independent sample, because $D$ does not appear in the first-order terms. So
-# $\sqrt n\, (\bar r / n - m)$ and $\sqrt n\, (\bar c / n - m)$ tend jointly to independent normal variables of variance
-# $V$, and $\sqrt n\, d = \sqrt n\, (\bar r - \bar c) / (\bar r + \bar c)$ to a normal one of variance $2 V / (2 m)^2$.
+# The same formula holds for the columns with an independent sample, because $D$ does not appear in the first-order terms.
+# Hence, $\sqrt n\, (\bar r / n - m)$ and $\sqrt n\, (\bar c / n - m)$ converge jointly to independent normal variables with
+# variance $V$. Therefore, $\sqrt n\, d = \sqrt n\, (\bar r - \bar c) / (\bar r + \bar c)$ converges to a normal variable
+# with variance $2 V / (2 m)^2$.
 # ```
 # ````
 #
-# The directionality score of a head in a trained model says something about training only if its magnitude is clearly larger
+# The directionality score of a head in a trained model is informative about training only if its magnitude is clearly larger
 # than this standard deviation. To simulate heads of any shape, use `attngeo.bilinear.random_matrices.sample_forms`.
 
 
@@ -1081,18 +1110,23 @@ def directionality_of_heads(n=1024, d_head=4, draws=2000, seed=0):
         expected = sum_influence(x, d_head), influence(x, d_head)
         gaps.append(np.abs((ahead - behind) / (2 * step) - expected).max())
     square = mean_square(lambda x, *_: x, d_head)
-    yield exact(f"mean square of a chi variable by the integral that makes $V$, {at}", square, d_head, 1e-6)
-    yield exact(f"largest difference of the influence of one norm from a slope of the sum, {at}", max(gaps), 0, 1e-6)
+    yield exact(f"mean square of a chi variable, computed with the integral for $V$, {at}", square, d_head, 1e-6)
+    yield exact(
+        f"largest difference between the influence of one norm and a numerical derivative of the sum, {at}",
+        max(gaps),
+        0,
+        1e-6,
+    )
     yield monte_carlo(f"mean of $d$, {at}, $n$ = {n}", d, 0, paper="= 0")
     over = (d / head_directionality_sd(n, d_head)).square()
-    yield monte_carlo(f"mean of $d^2$ over its limit form, {at}, $n$ = {n}", over, 1)
+    yield monte_carlo(f"mean of $d^2$, divided by its limiting form, {at}, $n$ = {n}", over, 1)
     return {"remark": of_a_head(768, 64)}
 
 
 def of_a_head(width: int, d_head: int) -> str:
     """What follows for one head."""
     spread = head_directionality_sd(width, d_head)
-    return rf"""The proof in the paper applies the proposition that $d$ tends to zero to products of two random matrices. We added the
+    return rf"""In their proof, the authors apply the proposition that $d$ tends to zero to products of two random matrices. We added the
         distribution of the norms and the standard deviation of $d$. For a head of width $d_h$, the norms of rows and columns tend to chi
         variables with $d_h$ degrees of freedom. At width {d_head}, the standard deviation of $d$ is approximately
         ${spread * width**0.5:.1f}\, n^{{-1/2}}$ for large $n$, which is {spread:.2f} for {width} rows."""

@@ -47,9 +47,9 @@ def gallery(matrices: Mapping[str, Matrix], gamma: float = GAMMA) -> CaptionedFi
     s, turned = words["the same, turned"]
     d = words["8 strong columns"][1]
     changes = (
-        f"does not change $d$ by Definition 3.2 either ({d})"
+        f"does not change the $d$ of Definition 3.2 either ({d})"
         if d == turned
-        else f"changes $d$ by Definition 3.2 from {d} to {turned}"
+        else f"changes the $d$ of Definition 3.2 from {d} to {turned}"
     )
     caption = f"""Matrices with {ROWS} rows, their symmetry scores $s$ and their directionality scores $d$ at $\\gamma$ = {gamma:g}. The three
         values of $d$ follow from Definition 3.2, from the excess of the norms (the authors' code) and from the excess of the logarithms

@@ -47,8 +47,8 @@ def one_strong_column(frame: pd.DataFrame, n: int, gamma: float) -> CaptionedFig
     mean = frame.groupby(["factor", "formula"])["directionality d"].mean()
     shown = 1.0, 2.0, frame["factor"].max()
     at_one, at_two, at_end = (", ".join(as_score(mean[f, words]) for words in FORMULAS) for f in shown)
-    caption = f"""Directionality score of random matrices with {n} rows in which one column is multiplied by a factor, by three formulas with
-    the threshold $\\gamma = {gamma:g}$. The shaded areas extend one standard deviation to either side of the mean."""
+    caption = f"""Directionality score of random matrices with {n} rows in which one column is multiplied by a factor, according to
+    three formulas with the threshold $\\gamma = {gamma:g}$. The shaded areas extend one standard deviation to either side of the mean."""
     alt = f"""Three curves of directionality against the factor on one column: {"; ".join(FORMULAS)}. Means in this order: at
     a factor of 1, {at_one}; of 2, {at_two}; at the end, {at_end}."""
     return CaptionedFigure(figure, "fig-one-strong-column", caption, alt)

@@ -156,8 +156,8 @@ def one_column_by_threshold(
     panel.set_xlim(FACTORS[0], FACTORS[-1])
     which_side(panel, 0.03)
     at_end = float(means[gamma][-1])
-    caption = f"""Mean directionality score, by the paper's definition, of random matrices with {n} rows in which one column is
-        multiplied by a factor. The score should decrease towards $-1$ as the factor grows. The black line shows $\\gamma =
+    caption = f"""Mean directionality score (according to the paper's definition) of random matrices with {n} rows in which one
+        column is multiplied by a factor. The score should decrease towards $-1$ as the factor grows. The black line shows $\\gamma =
         {gamma:g}$, the threshold of this page, and the grey lines show other thresholds. The shaded area extends one standard
         deviation to either side of the mean. At the largest factor, the mean is {as_score(at_end)}, and the limit for large
         matrices is {as_score(one_column_limit(n, gamma))}."""

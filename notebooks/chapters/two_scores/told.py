@@ -113,7 +113,7 @@ def separation_table(gamma: float) -> pd.DataFrame:
 def separated(gamma: float) -> str:
     """Whether encoders and decoders differ by the paper's definition on the weights that we read."""
     found = share(gamma)
-    begin = f"""In the models whose weights we downloaded and scored ourselves, by the paper's definition with
+    begin = f"""Among the models whose weights we downloaded and scored ourselves, according to the paper's definition with
         $\\gamma = {gamma:g}$,"""
     counted = f"""The encoder family has the higher score in {as_percent(found.value)} of all pairs of an encoder family and a
         decoder family (95 % confidence interval: {as_percent(found.low)} to {as_percent(found.high)})."""
@@ -136,5 +136,5 @@ def separated_at_other_thresholds() -> str:
         f"{who} have significantly higher scores than {whom} at {f'γ = {joined_by_and(at)}' if at else 'no threshold'}"
         for (who, at), whom in zip(found.items(), reversed(found), strict=True)
     )
-    return f"""{tried} By the paper's definition, {first}, and {second}. With so many thresholds, a few significant differences are
+    return f"""{tried} According to the paper's definition, {first}, and {second}. With so many thresholds, a few significant differences are
         expected by chance."""
