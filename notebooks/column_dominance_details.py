@@ -9,22 +9,23 @@
 # %% [markdown]
 # # Details: Serving as context more often does not make columns dominate
 #
-# The paper {cite}`saponati2025` states that, in trained decoders, large norms occur among the columns of $\Wqk$ more often than
-# among its rows. According to the paper, the reason is that most tokens serve as context more often than they are predicted
-# (Theorem 2.3 of the paper and, in detail, Theorem S1.12 of the paper). This page contains the proofs and the checks of this argument, and
-# [page 7](directionality.py) explains what follows from them.
+# The paper {cite}`saponati2025` states that, in trained decoders, large norms occur among the columns of $\Wqk$ more often
+# than among its rows. According to the paper, the reason is that most tokens serve as context more often than they are
+# predicted (Theorem 2.3 of the paper and, in detail, Theorem S1.12 of the paper). On this page, we give the proofs and the
+# checks of this argument. Their consequences are explained on [page 7](directionality.py).
 #
-# **The theorem does not follow. If no token repeats and the coefficients are drawn independently from one distribution, the
-# rows and the columns of an update have the same distribution. Columns can dominate under other conditions. One such condition
-# is that the *keys*, which are the embeddings of the context, lie closer to the coordinate axes than the embeddings of the
-# predicted tokens. Another condition is a softmax with a causal mask, because the first keys then contribute most.**
+# **The theorem does not follow from this argument. If no token occurs twice and the coefficients are drawn independently
+# from one distribution, the rows and the columns of an update have the same distribution. Columns can dominate under other
+# conditions, for example if the *keys*, which are the embeddings of the context, are more closely aligned with the
+# coordinate axes than the embeddings of the predicted tokens. Columns can also dominate if attention uses a softmax with a
+# causal mask, because the first keys then contribute most.**
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding; in [16, 96]
-n_tokens: int = 16  # tokens of a sequence; in [8, 64]
-n_sequences: int = 8  # sequences that add to one update; in [2, 32]
-n_draws: int = 800  # updates drawn under each set of assumptions; in [60, 4000]
-exponent: float = 1.0  # variances of the embedding's coordinates fall like that power of 1/k; in [0.5, 1.5]
+n_tokens: int = 16  # sequence length; in [8, 64]
+n_sequences: int = 8  # number of sequences in one update; in [2, 32]
+n_draws: int = 800  # number of updates for each set of assumptions; in [60, 4000]
+exponent: float = 1.0  # the variances of the embedding's coordinates fall like this power of 1/k; in [0.5, 1.5]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
@@ -108,13 +109,13 @@ glue("ar-d-error", directionality.std() / n_draws**0.5, ".2f")
 #
 # Here $x_i \in \mathbb{R}^d$ is the embedding of a predicted token, a *query*, and $x_j$ is the embedding of a token in its
 # context $C_i$, a *key*. The *coefficient* $\beta_{ij}$ measures how much token $j$ helps to predict token $i$. The rows of
-# $\Delta W$ belong to the coordinates of the queries, and the columns belong to the coordinates of the keys. The squared norms
-# of the rows have the same sum as the squared norms of the columns ({prf:ref}`lem-s1-12-sum`). The two sides can therefore
-# differ only in how *uneven* their norms are. A side is uneven if a few of its norms are large and its other norms are small.
-# We define the *unevenness* of a side as the mean of the fourth powers of its norms, divided by the square of the mean of their
-# squares. The unevenness is 1 if all norms are equal.
+# $\Delta W$ belong to the coordinates of the queries, and the columns belong to the coordinates of the keys. The squared
+# norms of the rows have the same sum as the squared norms of the columns ({prf:ref}`lem-s1-12-sum`). Rows and columns can
+# therefore differ only in how *uneven* their norms are. The rows (or the columns) are uneven if a few of their norms are
+# large and the other norms are small. We define their *unevenness* as the mean of the fourth powers of their norms, divided
+# by the square of the mean of the squared norms. The unevenness is 1 if all norms are equal.
 #
-# {numref}`fig-which-side` shows simulated updates with random embeddings, which have mean zero and covariance $\Sigma$. Unless
+# {numref}`fig-which-side` shows simulated updates with random embeddings that have mean zero and covariance $\Sigma$. Unless
 # stated otherwise, $\Sigma$ is diagonal, and its variances decrease like $k^{-a}$ with $a$ = {glue:text}`exponent`.
 # {glue:md}`errors-times-keys:myst`
 
@@ -123,10 +124,10 @@ which_side(kinds)
 
 # %% [markdown]
 # :::{admonition} How sure is this?
-# We prove our statements on this page, except where we write that we observed something. All updates on this page consist of
-# random embeddings and of coefficients that we specify. The gradients of trained models contain further terms
-# ({prf:ref}`prop-2-2`). The theorem on the softmax is about expected squared norms, and it assumes that the errors are
-# uncorrelated and have mean 0. [The theorem on positions](positions_theory.py) deals with the effect of positions.
+# We prove our statements on this page, except where we report observations. In all updates on this page, the embeddings are
+# random, and we specify the coefficients. The gradients of trained models contain additional terms ({prf:ref}`prop-2-2`).
+# The theorem on the softmax is about expected squared norms, and it assumes that the errors are uncorrelated and have
+# mean 0.  The effect of positions is the subject of [the theorem on positions](positions_theory.py).
 # :::
 #
 # ## The theorem does not follow
@@ -141,24 +142,25 @@ which_side(kinds)
 # multiple of $I$. Let $\Delta W$ be the update for an autoregressive objective. Then there is a $\gamma$ such that
 # $\Pr[\|w_{\cdot,k}\| > w] > \Pr[\|w_{m,\cdot}\| > w]$ for all $w > \gamma$.
 #
-# *What is known.* The proof in the paper is not correct, because its last step should state the opposite according to the lemma
-# on which it is based. Under the conditions of {prf:ref}`prop-s1-12-law`, where no token occurs twice, we prove that the two
+# *What is known.* The proof in the paper is not correct, because the lemma on which its last step is based implies the
+# opposite conclusion. Under the conditions of {prf:ref}`prop-s1-12-law`, where no token occurs twice, we prove that the two
 # probabilities are equal for $k = m$. For the coefficients of a trained model, the question is open.
 # ````
 #
 # The argument in the paper has four steps. After each step, we state in italics what is missing.
 #
-# 1. A context token adds more to a typical column than to a typical row. *This is true if the variances of its coordinates are
-#    equal ({prf:ref}`prop-s1-8`). In the theorem, however, all tokens are drawn from one distribution, and then neither side
-#    gains more than the other ({prf:ref}`prop-s1-8-one-law`).*
-# 2. Most tokens serve as context more often than they are predicted ({prf:ref}`prop-s1-10`). *These counts affect the two sides
-#    only if tokens repeat. The effect then depends on the squares of the counts and on the tails of the coordinates of the
-#    embeddings. If the coordinates are Gaussian, the counts have no effect ({prf:ref}`thm-s1-12-counts`).*
-# 3. Therefore, the norms of the rows vary more than the norms of the columns (S101). *This is true under the assumptions of
-#    step 1, where the expected squared norm is proportional to $\mathrm{Tr}(\Sigma)$ for every column and to $\Sigma_{mm}$ for
-#    row $m$.*
-# 4. The side that varies more has the heavier tail, so the columns have the heavier tail (S102). *According to step 3, the rows
-#    would have the heavier tail. Moreover, the side with the larger variance does not always have the heavier tail
+# 1. A context token adds more to a typical column than to a typical row. *This is true if the variances of its coordinates
+#    are equal ({prf:ref}`prop-s1-8`). In the theorem, however, all tokens are drawn from one distribution. In this case,
+#    columns do not gain more than rows ({prf:ref}`prop-s1-8-one-law`).*
+# 2. Most tokens serve as context more often than they are predicted ({prf:ref}`prop-s1-10`). *These counts affect rows and
+#    columns differently only if tokens occur repeatedly. The effect then depends on the squares of the counts and on the
+#    tails of the distribution of the coordinates. If the coordinates are Gaussian, the counts have no effect
+#    ({prf:ref}`thm-s1-12-counts`).*
+# 3. Therefore, the norms of the rows vary more than the norms of the columns (Eq. S101). *This is true under the assumptions
+#    of step 1, where the expected squared norm is proportional to $\mathrm{Tr}(\Sigma)$ for every column and to
+#    $\Sigma_{mm}$ for row $m$.*
+# 4. The norms that vary more have the heavier tail, so the columns have the heavier tail (Eq. S102). *According to step 3,
+#    however, the rows would have the heavier tail. Moreover, a larger variance does not always imply a heavier tail
 #    ({prf:ref}`lem-s1-11`).*
 
 
@@ -175,7 +177,7 @@ which_side(kinds)
     holds="""Under the assumptions of Prop. S1.8, the rows are the more uneven side, so that large norms occur among the rows and the
     directionality score is positive. By the lemma, Eq. S101 leads to the same conclusion, which contradicts Eq. S102. If rows and
     columns were exchanged in Eq. S101, it would lead to Eq. S102, but it would not be true.""",
-    remark="""This refutes the reason that the paper gives, but not column dominance as such. If the coefficients are errors times keys,
+    remark="""This refutes the reason given in the paper, but not column dominance as such. If the coefficients are errors times keys,
     as in Prop. 2.2 of the paper, the columns are the more uneven side for either objective, provided that the errors are independent of
     the embeddings and the coordinates are uncorrelated. Moreover, the threshold of Eq. S102 contains variances instead of the standard
     deviations in Lemma S1.11.""",
@@ -183,7 +185,7 @@ which_side(kinds)
 def variance_of_norms(d=48, n_tokens=8, exponent=1.0, n_draws=40, seed=0):
     updates = context_tokens(d, n_tokens, exponent, n_draws, seed, n_contexts=150)
     rows, columns = (squared.sqrt().var(-1) for squared in squared_norms(updates))
-    words = "log of the variance of row norms over that of column norms, context tokens of Prop. S1.8"
+    words = "log of the ratio of the variances of row and column norms, context tokens of Prop. S1.8"
     yield monte_carlo(words, (rows / columns).log(), 0, ">", paper="> 0")
     yield monte_carlo(LARGE_NORMS, tail_gap(updates), 0, "<", paper="> 0")
     d_of_updates = score_batch(updates).directionality
@@ -193,48 +195,49 @@ def variance_of_norms(d=48, n_tokens=8, exponent=1.0, n_draws=40, seed=0):
 show(variance_of_norms(n_tokens=n_tokens, **profile))
 
 # %% [markdown]
-# In a sequence, tokens have both roles. Row $k$ and column $k$ of the update then have the same expected squared norm for any
-# order and any frequency of the tokens ({prf:ref}`prop-s1-12-expectation`). Under one additional condition, row $k$ and column
-# $k$ even have the same distribution of norms.
+# In a sequence, tokens act both as context and as predicted tokens. In this case, row $k$ and column $k$ of the update have
+# the same expected squared norm for any order and any frequency of the tokens ({prf:ref}`prop-s1-12-expectation`). Under an
+# additional condition, the norms of row $k$ and column $k$ even have the same distribution.
 #
-# ````{prf:proposition} the autoregressive update has the law of its transpose if no order is preferred
+# ````{prf:proposition} the autoregressive update is distributed like its transpose if no order is preferred
 # :label: prop-s1-12-law
 #
-# Let the embeddings $(x_1, \dots, x_N)$ of a sequence and $(x_N, \dots, x_1)$ be equal in law. This condition is satisfied if
-# the embeddings are independent and identically distributed, which follows from the assumptions of {prf:ref}`thm-s1-12` if *no
-# token of the sequence occurs twice*. Suppose that one of the following conditions is satisfied: (a) the coefficients are
-# independent of the embeddings, and $(\beta_{ij})$ and $(\beta_{N+1-j,\,N+1-i})$ are equal in law (for example, the
-# coefficients are independent and identically distributed), or (b) $\beta_{ij} = x_i^\top B x_j$, where $B$ is independent of
-# the embeddings, and $B$ and $B^\top$ are equal in law. Then $\Delta W = \sum_{j<i} \beta_{ij} x_i x_j^\top$ and $\Delta
-# W^\top$ are equal in law. Therefore
+# Let the embeddings $(x_1, \dots, x_N)$ of a sequence and $(x_N, \dots, x_1)$ be equal in distribution. This condition is
+# satisfied if the embeddings are independent and identically distributed, which follows from the assumptions of
+# {prf:ref}`thm-s1-12` if *no token of the sequence occurs twice*. Suppose that one of the following conditions is satisfied:
+# (a) the coefficients are independent of the embeddings, and $(\beta_{ij})$ and $(\beta_{N+1-j,\,N+1-i})$ are equal in
+# distribution (for example, the coefficients are independent and identically distributed), or (b)
+# $\beta_{ij} = x_i^\top B x_j$, where $B$ is independent of the embeddings, and $B$ and $B^\top$ are equal in distribution.
+# Then $\Delta W = \sum_{j<i} \beta_{ij} x_i x_j^\top$ and $\Delta W^\top$ are equal in distribution. Therefore,
 #
 # $$
 # \Pr[\|w_{\cdot,k}\| > w] = \Pr[\|w_{k,\cdot}\| > w] \quad \text{for all } k \text{ and all } w .
 # $$ (eq-s1-12-law)
 #
-# The same is true for a sum over independent sequences with independent embeddings and the same $B$. It is also true for $W_0 +
-# \eta \Delta W$ if $W_0$ is independent of $\Delta W$ and equal in law to its transpose, for example if the entries of $W_0$
-# are independent and identically distributed.
+# The same is true for a sum over independent sequences with independent embeddings and the same $B$. It is also true for
+# $W_0 + \eta \Delta W$ if $W_0$ is independent of $\Delta W$ and equal in distribution to its transpose, for example if the
+# entries of $W_0$ are independent and identically distributed.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Let $\pi(i) = N + 1 - i$. If the sequence of embeddings is reversed, its law does not change. In case (a),
+# Let $\pi(i) = N + 1 - i$. Reversing the sequence of embeddings does not change its distribution. In case (a),
 #
 # $$
 # \Delta W^\top = \sum_{j<i} \beta_{ij}\, x_j x_i^\top \;\sim\; \sum_{j<i} \beta_{ij}\, x_{\pi(j)} x_{\pi(i)}^\top
 # = \sum_{j'<i'} \beta_{\pi(j')\,\pi(i')}\, x_{i'} x_{j'}^\top , \qquad i' = \pi(j),\; j' = \pi(i),
 # $$
 #
-# because $j < i$ is equivalent to $i' > j'$. By assumption, the coefficients on the right have the law of $\beta_{i'j'}$ and
-# are independent of the embeddings. The right-hand side therefore has the law of $\Delta W$.
+# because $j < i$ is equivalent to $i' > j'$. By assumption, the coefficients on the right-hand side have the same
+# distribution as $\beta_{i'j'}$ and are independent of the embeddings. The right-hand side therefore has the same
+# distribution as $\Delta W$.
 #
-# In case (b), for given $B$, the same reversal leads to
-# $\sum_{j'<i'} (x_{j'}^\top B x_{i'})\, x_{i'} x_{j'}^\top = \sum_{j'<i'} (x_{i'}^\top B^\top x_{j'})\, x_{i'} x_{j'}^\top$,
-# which is the update with $B^\top$ instead of $B$. This is true for a single sequence and for several sequences that are independent given $B$.
+# In case (b), for given $B$, the same reversal gives $\sum_{j'<i'} (x_{j'}^\top B x_{i'})\, x_{i'} x_{j'}^\top =
+# \sum_{j'<i'} (x_{i'}^\top B^\top x_{j'})\, x_{i'}
+# x_{j'}^\top$, which is the update with $B^\top$ instead of $B$. This argument applies to a single sequence and to several sequences that are independent given $B$.
 #
-# Column $k$ of $\Delta W$ is row $k$ of $\Delta W^\top$, which gives {eq}`eq-s1-12-law`. A sum of independent matrices that are
-# equal in law to their transposes is also equal in law to its transpose.
+# Column $k$ of $\Delta W$ is row $k$ of $\Delta W^\top$, which gives {eq}`eq-s1-12-law`. If independent matrices are equal
+# in distribution to their transposes, their sum is also equal in distribution to its transpose.
 # ```
 # ````
 #
@@ -264,8 +267,8 @@ def autoregressive(kind: Coefficients, d: int, exponent: float, n_draws: int, se
     \Pr[\|w_{m,\cdot}\| > w]$ $\forall w > \gamma$".""",
     place="Theorem S1.12, Eq. S94",
     holds=r"""Suppose that no token occurs twice, neither in one sequence nor in two sequences. Suppose also that the coefficients are
-    independent and identically distributed, or that they are $x_i^\top B x_j$ with $B$ and $B^\top$ equal in law. Then $\Delta W$ and $\Delta W^\top$ have the same
-    distribution, and the two probabilities are equal for $k = m$ and every $w$.""",
+    independent and identically distributed, or that they are $x_i^\top B x_j$ with $B$ and $B^\top$ equal in distribution. Then
+    $\Delta W$ and $\Delta W^\top$ have the same distribution, and the two probabilities are equal for $k = m$ and every $w$.""",
     remark="The derivation does not show that columns dominate in trained decoders. This question can only be answered by measurements.",
 )
 def autoregressive_directionality(d=32, exponent=1.0, n_draws=300, seed=0):
@@ -284,12 +287,12 @@ show(autoregressive_directionality(**profile), unfolded=True)
 @claim(
     "2.3",
     "",
-    "autoregressive training leads to more long columns than long rows",
+    "autoregressive training leads to more columns than rows with large norms",
     Verdict.CHANGES,
     printed='"There are, on average, more columns with high norms than rows with high norms".',
     place="Theorem 2.3, Eq. 13",
-    holds="""If every token occurs once, rows and columns have the same distribution (see Theorem S1.12). If tokens repeat, either side
-    can have more large norms. The two sides can also differ for other reasons, for example because the embeddings of queries and keys
+    holds="""If every token occurs once, rows and columns have the same distribution (see Theorem S1.12). If tokens occur repeatedly,
+    either the rows or the columns can have more large norms. Rows and columns can also differ for other reasons, for example because the embeddings of queries and keys
     differ, or because the coefficients depend on the embeddings.""",
 )
 def directionality_during_training(d=32, exponent=1.0, n_draws=300, seed=1):
@@ -303,14 +306,14 @@ def directionality_during_training(d=32, exponent=1.0, n_draws=300, seed=1):
 show(directionality_during_training(**profile | {"seed": seed + 1}))
 
 # %% [markdown]
-# There are models with coefficients as in (b). One example is attention without a softmax and with tied embeddings. At
-# $W_{qk} = 0$, its coefficients have this form to leading order for small embeddings ({prf:ref}`prop-s1-14-linear`).
+# Coefficients as in (b) occur, for example, in attention without a softmax and with tied embeddings. At $W_{qk} = 0$, the
+# coefficients of such a model have this form to leading order for small embeddings ({prf:ref}`prop-s1-14-linear`).
 #
 # ## Keys along the coordinate axes make columns dominate
 #
 # The norms of the rows reflect the queries, and the norms of the columns reflect the keys. In the simplest case, the
-# coefficients of all pairs of a query $q_i$ and a key $k_j$ are independent and Gaussian. The second moments of the queries and
-# keys are $S_Q = \sum_i q_i q_i^\top$ and $S_K = \sum_j k_j k_j^\top$.
+# coefficients of all pairs of a query $q_i$ and a key $k_j$ are independent and Gaussian. Let the second moments of the
+# queries and keys be $S_Q = \sum_i q_i q_i^\top$ and $S_K = \sum_j k_j k_j^\top$.
 #
 # ````{prf:proposition} a condition for column dominance
 # :label: prop-s1-12-condition
@@ -339,14 +342,14 @@ show(directionality_during_training(**profile | {"seed": seed + 1}))
 # $$
 #
 # and the formula for the columns is the same with $Q$ and $K$ exchanged. The quotient of the two formulas is
-# {eq}`eq-s1-12-fourth`. By {prf:ref}`lem-s1-12-sum`, the sums of the *squares* are equal in every draw, so the side with the
-# larger fourth powers is the more uneven side.
+# {eq}`eq-s1-12-fourth`. By {prf:ref}`lem-s1-12-sum`, the sums of the *squares* are always equal. Therefore, the larger sum
+# of fourth powers corresponds to the larger unevenness.
 # ```
 # ````
 #
-# The number $D$ measures how closely a second moment is aligned with the coordinate axes. For $S = I$, $D$ is 1. In a random
-# basis, the mean of $D$ is 1 for every spectrum ([proof](#alignment-in-a-random-basis)). Unequal variances alone are therefore
-# not enough for column dominance.
+# The quantity $D$ measures how closely a second moment is aligned with the coordinate axes. For $S = I$, $D$ is 1.  In a
+# random basis, the mean of $D$ is 1 for every spectrum (see [the proof](#alignment-in-a-random-basis)). Unequal variances
+# alone are therefore not sufficient for column dominance.
 
 
 # %% tags=["remove-cell"]
@@ -375,7 +378,7 @@ def directionality_condition(d=48, exponent=0.5, n_draws=120, seed=0):
     fourth = [z.mean(squared.square().sum(-1)) for squared in squared_norms(q.T @ z.values @ k)]
     for side, measured, expected in zip(("row", "column"), fourth, fourth_moments(q.T @ q, k.T @ k), strict=True):
         yield exact(f"sum of fourth powers of the {side} norms, two queries and two keys", measured, expected)
-    words = "ratio of these sums, columns to rows, against $D(S_K) / D(S_Q)$"
+    words = "ratio of these sums, columns to rows, compared with $D(S_K) / D(S_Q)$"
     yield exact(words, fourth[1] / fourth[0], axis_alignment(k.T @ k) / axis_alignment(q.T @ q))
     variances, generator = power_profile(d, exponent), torch.Generator().manual_seed(seed)
     even = torch.randn(n_draws, d, d, generator=generator, dtype=torch.float64)
@@ -389,26 +392,28 @@ def directionality_condition(d=48, exponent=0.5, n_draws=120, seed=0):
 show(directionality_condition(d=d, seed=seed))
 
 # %% [markdown]
-# Four other conditions can make queries and keys differ ({numref}`fig-which-side`). Three of these conditions make the columns
-# uneven, namely coefficients that are errors times keys ({prf:ref}`prop-s1-12-errors`), [a first token that is always
-# present](#a-first-token-that-is-always-present), and masked positions, which share an embedding ({prf:ref}`prop-s1-15-mask`).
-# The fourth condition is a mean that all embeddings share, and it makes the rows uneven ({prf:ref}`prop-s1-12-mean`).
+# Four other conditions can make queries and keys differ ({numref}`fig-which-side`). Three of these conditions make the
+# columns uneven: coefficients that are errors times keys ({prf:ref}`prop-s1-12-errors`), [a first token that is always
+# present](#a-first-token-that-is-always-present), and masked positions, which share an embedding
+# ({prf:ref}`prop-s1-15-mask`). The fourth condition, a mean that is shared by all embeddings, makes the rows uneven
+# ({prf:ref}`prop-s1-12-mean`).
 #
 # ## With a causal softmax, early keys contribute most
 #
-# One difference between queries and keys is caused by the objective. Suppose first that all coefficients have the same size.
-# Position $i$ then contributes $i - 1$ terms as a query, and position $j$ contributes $N - j$ terms as a key. These two lists
-# of numbers are mirror images of each other, so neither side is more uneven. A softmax breaks this symmetry: at $W_{qk} = 0$, a
-# query at position $i$ gives the weight $1/i$ to each of the $i$ positions that it sees.
+# The objective itself causes a difference between queries and keys. Suppose first that all coefficients have the same size.
+# Then position $i$ contributes $i - 1$ terms as a query, and position $j$ contributes $N - j$ terms as a key. These two
+# lists of numbers are mirror images of each other, so that queries and keys are equally uneven. A softmax breaks this
+# symmetry, because at $W_{qk} = 0$, a query at position $i$ assigns the weight $1/i$ to each of the $i$ positions to which
+# it attends.
 #
 # ````{prf:theorem} queries and keys at uniform attention
 # :label: thm-uniform-softmax
 #
-# Let query $i$ give the weight $1/n_i$ to each of the $n_i$ positions of a set $A_i$, and let the inputs $x_i$ be given. Let
-# $\beta_{ij} = \frac{1}{n_i}\bigl(e_{ij} - \frac{1}{n_i}\sum_{l \in A_i} e_{il}\bigr)$ for $j \in A_i$, as in
-# {prf:ref}`prop-2-2` with $e_{ij} = g_i^\top v_j$, where the $e_{ij}$ are uncorrelated and have mean 0 and variance 1. Let
-# $\bar x_i$ be the mean of the inputs in $A_i$, and let $K_i = n_i^{-2} \sum_{j \in A_i} (x_j - \bar x_i)(x_j - \bar
-# x_i)^\top$,
+# Let query $i$ assign the weight $1/n_i$ to each of the $n_i$ positions in a set $A_i$, and let the inputs $x_i$ be given.
+# Let $\beta_{ij} = \frac{1}{n_i}\bigl(e_{ij} - \frac{1}{n_i}\sum_{l \in A_i} e_{il}\bigr)$ for $j \in A_i$, as in
+# {prf:ref}`prop-2-2` with $e_{ij} = g_i^\top v_j$, where the $e_{ij}$ are uncorrelated and have mean 0 and variance 1.  Let
+# $\bar x_i$ be the mean of the inputs in $A_i$, and let
+# $K_i = n_i^{-2} \sum_{j \in A_i} (x_j - \bar x_i)(x_j - \bar x_i)^\top$. Then
 #
 # $$
 # \begin{aligned}
@@ -418,35 +423,38 @@ show(directionality_condition(d=d, seed=seed))
 # $$ (eq-uniform-softmax)
 #
 # Let the $N$ inputs be the unit vectors of the coordinate axes. With a causal mask, the expected squared norm of row $i$ is
-# then $(i-1)/i^2$, and the expected squared norm of column $j$ is $\sum_{i=j}^N (i-1)/i^3$. Rows and columns have the same sum.
-# For $N \geq 2$, the expected squared norms of the columns are more uneven than those of the rows if and only if $N \geq 5$.
-# Without a mask, all rows and columns have the expected squared norm $(N-1)/N^2$.
+# then $(i-1)/i^2$, and the expected squared norm of column $j$ is $\sum_{i=j}^N (i-1)/i^3$. The expected squared norms of
+# the rows and of the columns have the same sum. For $N \geq 2$, the expected squared norms of the columns are more uneven
+# than those of the rows if and only if $N \geq 5$. Without a mask, the expected squared norm of every row and every column
+# is $(N-1)/N^2$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# The update is $\sum_i x_i c_i^\top$ with $c_i = \sum_j \beta_{ij} x_j = \frac{1}{n_i} \sum_{j \in A_i} e_{ij} (x_j - \bar
-# x_i)$. The $c_i$ are uncorrelated, and $\mathbb{E}\, c_i c_i^\top = K_i$. So $\mathbb{E}\,\Delta W \Delta W^\top = S_Q$ and
-# $\mathbb{E}\,\Delta W^\top \Delta W = S_K$. If the inputs lie on the axes, $(K_i)_{jj} = (n_i - 1)/n_i^3$ for $j \in A_i$ and
-# 0 otherwise, which gives the stated values.
+# The update is $\sum_i x_i c_i^\top$ with
+# $c_i = \sum_j \beta_{ij} x_j = \frac{1}{n_i} \sum_{j \in A_i} e_{ij} (x_j - \bar x_i)$. The $c_i$ are uncorrelated, and
+# $\mathbb{E}\, c_i c_i^\top = K_i$. Hence $\mathbb{E}\,\Delta W \Delta W^\top = S_Q$ and
+# $\mathbb{E}\,\Delta W^\top \Delta W = S_K$. If the inputs are the unit vectors of the axes, $(K_i)_{jj}$ equals
+# $(n_i - 1)/n_i^3$ for $j \in A_i$ and 0 otherwise, which gives the stated values.
 #
-# For the causal mask, let $r_i = (i-1)/i^3$. The value of row $i$ is then $i r_i$, the value of column $j$ is $\sum_{i \geq j}
-# r_i$, and the sum on either side is $Q_N = \sum_{i \leq N} i r_i$. Let $\Delta_N$ be the sum of the squared values of the
-# columns minus the sum of the squared values of the rows. Because $\sum_j (\sum_{i \geq j} r_i)^2 = \sum_{i,i'} \min(i, i')\,
-# r_i r_{i'}$,
+# For the causal mask, let $r_i = (i-1)/i^3$. The value of row $i$ is then $i r_i$, the value of column $j$ is
+# $\sum_{i \geq j} r_i$, and the values of the rows and of the columns both sum to $Q_N = \sum_{i \leq N} i r_i$. Let
+# $\Delta_N$ be the sum of the squared values of the columns minus the sum of the squared values of the rows. Because
+# $\sum_j (\sum_{i \geq j} r_i)^2 = \sum_{i,i'} \min(i, i')\, r_i r_{i'}$, we have
 #
 # $$
 # \Delta_{N+1} - \Delta_N = r_{N+1} \Bigl( 2 Q_N - \frac{N^2}{(N+1)^2} \Bigr) .
 # $$
 #
-# The term in brackets is positive. For $N = 2$, it is $\frac12 - \frac49$. For $N = 3$, $2 Q_N = \frac{17}{18}$ exceeds
-# $\frac{9}{16}$, and for $N \geq 4$, $2 Q_N$ is at least 1. Therefore $\Delta_N$ increases with $N$ from $N = 2$ on. It is
-# negative for $N = 4$ and positive for $N = 5$.
+# The term in brackets is positive for all $N \geq 2$: for $N = 2$, it is $\frac12 - \frac49$; for $N = 3$,
+# $2 Q_N = \frac{17}{18}$ exceeds $\frac{9}{16}$; and for $N \geq 4$, $2 Q_N$ is at least 1.  Therefore, $\Delta_N$ increases
+# with $N$ for $N \geq 2$. It is negative for $N = 4$ and positive for $N = 5$.
 # ```
 # ````
 #
-# The paper is therefore right that the two objectives differ, but for a different reason. The difference is caused not by the
-# number of queries that see a key, but by the weights $1/n_i$ that these queries give to the key. No token has to repeat.
+# The two objectives therefore differ, as the paper states, but for another reason than the paper gives. The difference is
+# caused not by the number of queries that attend to a key, but by the weights $1/n_i$ that these queries assign to the key.
+# It does not require that tokens occur repeatedly.
 
 
 # %%
@@ -487,14 +495,14 @@ def uneven_keys():
     for n, sign in zip(on_axes, "<>>>", strict=True):
         rows, columns = map(unevenness, on_axes[n])
         yield compare(
-            f"{n} inputs along the axes: unevenness of the columns, against that of the rows", columns, sign, rows
+            f"{n} inputs along the axes: unevenness of the columns, compared with that of the rows", columns, sign, rows
         )
     rows, columns = map(unevenness, uniform_softmax_squared_norms(torch.eye(16).double(), both))
-    yield exact("16 inputs along the axes, no mask: the larger unevenness of both sides", max(rows, columns), 1)
+    yield exact("16 inputs along the axes, no mask: the larger unevenness of rows and columns", max(rows, columns), 1)
     outlying = map(unevenness, uniform_softmax_squared_norms(normal_inputs(30.0), causal))
     alike = map(unevenness, uniform_softmax_squared_norms(normal_inputs(30.0), both))
     for words, (rows, columns), sign in (("", outlying, ">"), (", no mask", alike, "=")):
-        words = f"an outlying first input{words}: log of unevenness of columns over that of rows"
+        words = f"an outlying first input{words}: log ratio of the unevenness of columns and rows"
         yield compare(words, (columns / rows).log(), sign, 0, 0.1)
     turned = [map(unevenness, uniform_softmax_squared_norms(axes, causal)) for axes in turned_axes()]
     mean = sum((columns / rows).log() for rows, columns in turned) / len(turned)
@@ -510,25 +518,27 @@ def uneven_keys():
 show(uneven_keys())
 
 # %% [markdown]
-# {numref}`fig-early-keys` shows the contribution of each position. The contribution of the first keys increases with the length of the sequence.
+# {numref}`fig-early-keys` shows the contribution of each position as a query and as a key. The contribution of the first
+# keys increases with the length of the sequence.
 
 # %% tags=["remove-input"]
 early_keys()
 
 # %% [markdown]
-# The uneven contributions of positions make the columns uneven only if the early inputs lie close to the coordinate axes. In a
-# random basis, less than a quarter of the difference between keys and queries remains (measured on a logarithmic scale). A
-# first token with outlying coordinates lies close to an axis. This token contributes nothing as a query, because it sees only
-# itself.
+# The uneven contributions of positions make the columns uneven only if the early inputs lie close to the coordinate axes. In
+# a random basis, less than a quarter of the difference between keys and queries remains (measured on a logarithmic scale). A
+# first token with outlying coordinates lies close to an axis. This token contributes nothing as a query, because it attends
+# only to itself.
 #
-# In SmolLM2, a trained decoder, [the first token makes the keys uneven](#the-first-token-of-a-trained-decoder) if we subtract
-# the mean of the inputs. If we do not subtract the mean, the queries are the more uneven side. There is therefore a mechanism
-# that can produce long columns in decoders but not in encoders. We do not know whether this mechanism produced the long columns
-# of trained decoders.
+# In SmolLM2, a trained decoder, [the first token makes the keys uneven](#the-first-token-of-a-trained-decoder) if we
+# subtract the mean of the inputs. If we do not subtract the mean, the queries are more uneven than the keys. There is
+# therefore a mechanism that can produce columns with large norms in decoders but not in encoders. We do not know whether
+# this mechanism produced the columns with large norms in trained decoders.
 #
 # ## What it means for you
 #
-# - If you find column dominance in your decoder (`attngeo score MODEL`), do not explain it by how often tokens serve as context.
+# - If you find column dominance in your decoder with `attngeo score MODEL`, do not attribute it to how often tokens serve as
+#   context.
 # - Look for differences between queries and keys, for example a first token with outlying coordinates, or errors that do not depend on the query.
 # - Compute $D$ for the second moments of your queries and keys with `axis_alignment`, whose code is shown under the check of
 #   [the condition](#keys-along-the-coordinate-axes-make-columns-dominate).
@@ -549,15 +559,16 @@ early_keys()
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Both sums are equal to the sum of all squared entries. A variance is the mean of the squares minus the square of the mean, and
-# the means of the squares are equal.
+# Both sums are equal to the sum of all squared entries. The variance is the mean of the squares minus the square of the
+# mean. Since the means of the squares are equal, only the squares of the means contribute to the difference.
 # ```
 # ````
 #
-# After Eq. S98, the proof of Theorem S1.12 states that "the net increase of the norm of the columns" is larger than the net
-# increase of the norm of the rows. For squared norms, this is impossible. For norms, it is true for one context token as in
-# {prf:ref}`prop-s1-8`. However, by {eq}`eq-s1-12-spread`, the side with the larger sum of norms has the *smaller* variance,
-# whereas column dominance means that a few columns are long and all rows have norms of medium size.
+# In the proof of Theorem S1.12, after Eq. S98, the authors state that "the net increase of the norm of the columns" is
+# larger than the net increase of the norm of the rows. For squared norms, this is impossible. For norms, the statement is
+# true for one context token as in {prf:ref}`prop-s1-8`. However, by {eq}`eq-s1-12-spread`, a larger sum of norms implies a
+# *smaller* variance of the norms, whereas column dominance means that a few columns have large norms and all rows have norms
+# of medium size.
 
 
 # %% tags=["remove-cell"]
@@ -589,14 +600,14 @@ def one_sequence(d: int, exponent: float, n_draws: int, seed: int) -> Float[Tens
 )
 def net_growth(d=48, exponent=1.0, n_draws=500, seed=0):
     updates = context_tokens(d, 8, exponent, n_draws, seed)
-    words = "log of the sum of column norms over that of row norms"
+    words = "log ratio of the sums of column norms and row norms"
     rows, columns = (squared.sqrt() for squared in squared_norms(updates))
     of_rows, of_columns = rows.sum(-1), columns.sum(-1)
     yield monte_carlo(f"one context token of Prop. S1.8: {words}", (of_columns / of_rows).log(), 0, ">", paper="> 0")
     spread = rows.var(-1, correction=0) - columns.var(-1, correction=0)
     distance = (spread - spread_between_sides(of_rows, of_columns, d)).abs().max()
     yield exact(
-        "largest distance of Var(row norms) - Var(column norms) from its value by the two sums", distance, 0, 1e-9
+        "largest distance of Var(row norms) - Var(column norms) from the value given by the two sums", distance, 0, 1e-9
     )
     once = [squared.sqrt().sum(-1) for squared in squared_norms(one_sequence(d, exponent, n_draws, seed + 1))]
     yield monte_carlo(
@@ -621,27 +632,30 @@ show(net_growth(seed=seed))
 # \frac{\mathbb{E}\|\Delta w_{\cdot,k}\|^2}{\mathbb{E}\|\Delta w_{m,\cdot}\|^2} = \frac{\mathrm{Tr}(\Sigma)}{d\,\Sigma_{mm}} ,
 # $$ (eq-s1-8-ratio)
 #
-# which exceeds 1 if and only if row $m$ has below-average variance.
+# which exceeds 1 if and only if the variance $\Sigma_{mm}$ is below average.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Let $u = \sum_i \beta_i x_i$. The update is $u y^\top$, so $\|\Delta w_{\cdot,k}\|^2 = y_k^2 \|u\|^2$ and $\|\Delta
-# w_{m,\cdot}\|^2 = u_m^2 \|y\|^2$. Because $u$ depends only on the $x_i$ and on the coefficients, it is independent of $y$, and
-# the expectations factorise. First, $\mathbb{E} y_k^2 = \sigma_y^2$ and $\mathbb{E}\|y\|^2 = d \sigma_y^2$. Second,
+# Let $u = \sum_i \beta_i x_i$. The update is $u y^\top$. Hence $\|\Delta w_{\cdot,k}\|^2 = y_k^2 \|u\|^2$ and
+# $\|\Delta w_{m,\cdot}\|^2 = u_m^2 \|y\|^2$. Because $u$ depends only on the $x_i$ and on the coefficients, it is
+# independent of $y$, and the expectations factorise. First, $\mathbb{E} y_k^2 = \sigma_y^2$ and
+# $\mathbb{E}\|y\|^2 = d \sigma_y^2$. Second,
 #
 # $$
 # \mathbb{E} u_m^2 = \sum_{i,i'} \mathbb{E}[\beta_i \beta_{i'}]\, \mathbb{E}[[x_i]_m [x_{i'}]_m]
 # = \Sigma_{mm} \sum_i \mathbb{E}\beta_i^2 ,
 # $$
 #
-# because $\mathbb{E}[[x_i]_m [x_{i'}]_m] = 0$ for $i \neq i'$. This is true because the *vectors* are independent and have mean
-# zero. (The paper refers to independent entries before Eq. S57.) The sum over $m$ is $\mathbb{E}\|u\|^2 = \mathrm{Tr}(\Sigma)
-# \sum_i \mathbb{E}\beta_i^2$. The quotient of the two norms is {eq}`eq-s1-8-ratio`.
+# since the *vectors* are independent with mean zero, so that $\mathbb{E}[[x_i]_m [x_{i'}]_m] = 0$ for $i \neq i'$. (Before
+# Eq. S57, the paper refers to independent entries instead.) The sum over $m$ is
+# $\mathbb{E}\|u\|^2 = \mathrm{Tr}(\Sigma) \sum_i \mathbb{E}\beta_i^2$. The quotient of the two expected squared norms is
+# {eq}`eq-s1-8-ratio`.
 # ```
 # ````
 #
-# We added the condition in bold. The paper uses this condition without stating it, because it takes the coefficients out of the expectation.
+# We added the condition in bold. The authors use this condition implicitly, because they take the coefficients out of the
+# expectation.
 
 
 # %%
@@ -663,7 +677,7 @@ def independent_ratio(covariance: Float[Tensor, "d d"], m: int) -> float:
     missing=("independent of all embeddings",),
     remark=r"""By the same formula, the rows of above-average variance grow more than every column. In Theorem S1.12, $y$ has the
     distribution of all other tokens, which is not isotropic, and the ratio is then $\Sigma_{kk} / \Sigma_{mm}$. Eq. S61 contains
-    $\beta_{i^*}$ instead of $\beta_{it^*}$. From Eq. S58 on, $\Gamma$ is the covariance of $y$.""",
+    $\beta_{i^*}$ instead of $\beta_{it^*}$. From Eq. S58 onwards, $\Gamma$ is the covariance of $y$.""",
 )
 def context_ratio(d=16, n_tokens=8, exponent=1.0, n_draws=8000, seed=0):
     covariance = torch.diag(power_profile(d, exponent))
@@ -680,22 +694,23 @@ show(context_ratio(n_tokens=n_tokens, **profile))
 # %% [markdown]
 # In the theorem, all tokens have the same distribution. Under this assumption, the columns no longer grow more than the rows.
 #
-# ````{prf:proposition} the same when all tokens have one law
+# ````{prf:proposition} growth if all tokens have the same distribution
 # :label: prop-s1-8-one-law
 #
-# Suppose that the assumptions of {prf:ref}`prop-s1-8` are satisfied, except that $y$ also has the covariance $\Sigma$. Then
+# Suppose that the assumptions of {prf:ref}`prop-s1-8` are satisfied, except that $y$ also has covariance $\Sigma$. Then
 #
 # $$
 # \frac{\mathbb{E}\|\Delta w_{\cdot,k}\|^2}{\mathbb{E}\|\Delta w_{m,\cdot}\|^2} = \frac{\Sigma_{kk}}{\Sigma_{mm}} ,
 # $$ (eq-s1-8-one-law)
 #
-# both if the token with embedding $y$ is the context of all other tokens and if it is predicted from all other tokens.
+# whether the token with embedding $y$ is the context of all other tokens or is predicted from all other tokens.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# The proof is the same as for {prf:ref}`prop-s1-8`, but with $\mathbb{E} y_k^2 = \Sigma_{kk}$ and $\mathbb{E}\|y\|^2 =
-# \mathrm{Tr}(\Sigma)$. If the token is predicted, $u$ and $y$ are exchanged, which does not change the two values.
+# The proof is the same as that of {prf:ref}`prop-s1-8`, but with $\mathbb{E} y_k^2 = \Sigma_{kk}$ and
+# $\mathbb{E}\|y\|^2 = \mathrm{Tr}(\Sigma)$. If the token is predicted, $u$ and $y$ are exchanged, which does not change the
+# two values.
 # ```
 # ````
 
@@ -724,7 +739,7 @@ def ratio_when_all_tokens_have_one_law():
             words = f"token as {role}: ratio, column {k + 1} to row {m + 1}"
             yield exact(words, columns[k] / rows[m], ratio_of_one_law(sigma, k, m))
     words, printed = (
-        "ratio for one distribution, column 3 to row 3, against that of Eq. S62",
+        "ratio for one distribution, column 3 to row 3, compared with that of Eq. S62",
         independent_ratio(sigma, 2),
     )
     yield compare(words, ratio_of_one_law(sigma, 2, 2), "≠", printed, 0.1)
@@ -740,9 +755,9 @@ show(ratio_when_all_tokens_have_one_law())
 # %% [markdown]
 # ## More on one context token
 #
-# In the proof of {prf:ref}`prop-s1-8`, the cross terms vanish because the *vectors* are independent, not because their entries
-# are independent. Moreover, a covariance that is *not isotropic* can have equal variances on its diagonal, and only the
-# diagonal of $\Sigma$ matters here.
+# In the proof of {prf:ref}`prop-s1-8`, the cross terms vanish because the *vectors* are independent, not because their
+# entries are independent. Moreover, only the diagonal of $\Sigma$ matters here, and a covariance that is *not isotropic* can
+# have equal variances on its diagonal.
 
 
 # %% tags=["remove-cell"]
@@ -762,11 +777,15 @@ def squared_norm_of_sum(covariance: Float[Tensor, "d d"], beta: Float[Tensor, " 
     holds="The argument uses the statistical independence between the vectors $x_i$ and $x_{i'}$.",
 )
 def independence_of_vectors():
-    z, beta, sides = coordinates(2, 2), torch.tensor([1.0, 0.5]).double(), "left over right of Eq. S57"
+    z, beta, sides = (
+        coordinates(2, 2),
+        torch.tensor([1.0, 0.5]).double(),
+        "left-hand side of Eq. S57, divided by the right-hand side",
+    )
     samples = (z.values @ ROOT.T, ROOT @ ROOT.T), (z.values[:, :1].expand(-1, 2, -1), torch.eye(2).double())
     apart, equal = (z.mean((beta @ x).square().sum(-1)) / squared_norm_of_sum(c, beta) for x, c in samples)
-    yield exact(f"independent vectors of correlated entries: {sides}", apart, 1)
-    yield compare(f"equal vectors of independent entries: {sides}", equal, "≠", 1, 0.1)
+    yield exact(f"independent vectors with correlated entries: {sides}", apart, 1)
+    yield compare(f"equal vectors with independent entries: {sides}", equal, "≠", 1, 0.1)
 
 
 show(independence_of_vectors())
@@ -777,7 +796,7 @@ show(independence_of_vectors())
 # By {prf:ref}`prop-2-2`, the coefficient $\beta_{it^*}$ of a pair contains $y$ and the error at position $i$, which depends on
 # $x_i$. The expectations can still be computed if $\beta_i = x_i^\top B y$.
 #
-# ````{prf:proposition} coefficients that follow the embeddings
+# ````{prf:proposition} coefficients that depend on the embeddings
 # :label: prop-s1-8-bilinear
 #
 # Let the embeddings be Gaussian, let $\sigma_y = 1$, and let $\beta_i = x_i^\top B y$ with a fixed $B$. With
@@ -794,9 +813,9 @@ show(independence_of_vectors())
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# The update is $\Delta W = S B y y^\top$ with $S = \sum_i x_i x_i^\top$. Let $A$ be symmetric. If $S A S$ is split into terms
-# with equal and with unequal indices, the formula for Gaussian vectors $\mathbb{E}[x x^\top A x x^\top] = 2 \Sigma A \Sigma +
-# \mathrm{Tr}(A \Sigma) \Sigma$ gives
+# The update is $\Delta W = S B y y^\top$ with $S = \sum_i x_i x_i^\top$. Let $A$ be symmetric. For Gaussian vectors,
+# $\mathbb{E}[x x^\top A x x^\top] = 2 \Sigma A \Sigma + \mathrm{Tr}(A \Sigma) \Sigma$. Splitting $S A S$ into terms with
+# equal and with unequal indices therefore gives
 #
 # $$
 # \mathbb{E}[S A S] = N(N+1)\, \Sigma A \Sigma + N\, \mathrm{Tr}(A\Sigma)\, \Sigma .
@@ -805,15 +824,15 @@ show(independence_of_vectors())
 # For a standard normal $y$, $\mathbb{E}[y_k^2\, y^\top C y] = \mathrm{Tr}(C) + 2 C_{kk}$. The sum over $k$ is
 # $\mathbb{E}[\|y\|^2\, y^\top C y] = (d+2)\, \mathrm{Tr}(C)$.
 #
-# The squared norm of column $k$ is $y_k^2\, y^\top B^\top S S B y$, so its expectation follows with $A = I$ and $C = B^\top
-# \mathbb{E}[SS] B = G$. The squared norm of row $m$ is $\|y\|^2\, y^\top B^\top S e_m e_m^\top S B y$, so its expectation
-# follows with $A = e_m e_m^\top$ and $C = B^\top [N(N+1) \Sigma e_m e_m^\top \Sigma + N \Sigma_{mm} \Sigma] B$, whose trace is
-# the bracket in {eq}`eq-s1-8-bilinear`.
+# The squared norm of column $k$ is $y_k^2\, y^\top B^\top S S B y$. Its expectation follows with $A = I$ and
+# $C = B^\top \mathbb{E}[SS] B = G$. The squared norm of row $m$ is $\|y\|^2\, y^\top B^\top S e_m e_m^\top S B y$. Its
+# expectation follows with $A = e_m e_m^\top$ and $C = B^\top [N(N+1) \Sigma e_m e_m^\top \Sigma + N \Sigma_{mm} \Sigma] B$,
+# whose trace is the bracket in {eq}`eq-s1-8-bilinear`.
 # ```
 # ````
 #
-# The ratio now depends on the column, too. If the coefficients are large for embeddings $x_i$ with a large entry $m$, row $m$
-# grows more, and the inequality can be reversed.
+# The ratio now also depends on the column. If the coefficients are large for embeddings $x_i$ with a large entry $m$, row
+# $m$ grows more, and the inequality can be reversed.
 
 
 # %% tags=["remove-cell"]
@@ -840,7 +859,7 @@ def bilinear_squared_norms(
     place="the proof of Proposition S1.8, Eqs. S57, S60",
     holds=r"""The ratio is correct if the coefficients are independent of all embeddings. With $\beta_i = x_i^\top B y$ and Gaussian
     embeddings, the ratio is $(\mathrm{Tr}\,G + 2 G_{kk}) / \big((d+2)[N(N+1)\|(\Sigma B)_{m,\cdot}\|^2 + N \Sigma_{mm}
-    \mathrm{Tr}(B^\top \Sigma B)]\big)$ with $G = B^\top [N(N+1)\Sigma^2 + N\,\mathrm{Tr}(\Sigma)\,\Sigma] B$. This ratio depends on $k$, too, and Eq. S53
+    \mathrm{Tr}(B^\top \Sigma B)]\big)$ with $G = B^\top [N(N+1)\Sigma^2 + N\,\mathrm{Tr}(\Sigma)\,\Sigma] B$. This ratio also depends on $k$, and Eq. S53
     is false for some $B$.""",
     missing=("independent of all embeddings",),
     remark=r"""By Prop. 2.2 of the paper, $\beta_{it^*}$ is a function of $y$ and of the error at position $i$, and therefore of $x_i$.""",
@@ -854,8 +873,8 @@ def context_ratio_of_dependent_coefficients():
         yield from of_two_coordinates(f"{coefficients}, two predicted tokens: ", map(z.mean, norms), expected)
     words = f"{coefficients}: ratio, column 2 to row 2, of below-average variance"
     ratio = expected[1][1] / expected[0][1]
-    yield compare(f"{words}, against Eq. S62", ratio, "≠", independent_ratio(covariance, 1), 0.1)
-    yield compare(f"{words}, against Eq. S53", ratio, "<", 1, 0.1, paper="> 1")
+    yield compare(f"{words}, compared with Eq. S62", ratio, "≠", independent_ratio(covariance, 1), 0.1)
+    yield compare(f"{words}, compared with Eq. S53", ratio, "<", 1, 0.1, paper="> 1")
 
 
 show(context_ratio_of_dependent_coefficients())
@@ -866,8 +885,8 @@ show(context_ratio_of_dependent_coefficients())
 # ````{prf:corollary} Cor. S1.9 of the paper: growth by a predicted token
 # :label: cor-s1-9
 #
-# Exchange the roles in {prf:ref}`prop-s1-8`, so that one token with embedding $y$ is predicted from $x_1, \dots, x_N$. Under
-# the same assumptions,
+# Let the roles in {prf:ref}`prop-s1-8` be exchanged, so that one token with embedding $y$ is predicted from
+# $x_1, \dots, x_N$. Under the same assumptions,
 #
 # $$
 # \frac{\mathbb{E}\|\Delta w_{\cdot,k}\|^2}{\mathbb{E}\|\Delta w_{m,\cdot}\|^2} = \frac{d\,\Sigma_{kk}}{\mathrm{Tr}(\Sigma)} .
@@ -917,12 +936,12 @@ show(prediction_ratio(n_tokens=n_tokens, **profile))
 # %% [markdown]
 # ## Equal expected norms
 #
-# ````{prf:proposition} equal expected norms, whatever the objective
+# ````{prf:proposition} equal expected norms for every objective
 # :label: prop-s1-12-expectation
 #
 # Let the embeddings $e_a$ of the vocabulary be independent and identically distributed with mean zero and finite fourth
 # moments. Let $B_{ab}$ be the sum of the coefficients of all pairs in which token $a$ is predicted from token $b$. If $B$ is
-# independent of the embeddings, $\Delta W = \sum_{ab} B_{ab}\, e_a e_b^\top$ satisfies
+# independent of the embeddings, the update $\Delta W = \sum_{ab} B_{ab}\, e_a e_b^\top$ satisfies
 #
 # $$
 # \mathbb{E}[\Delta W \Delta W^\top] = \mathbb{E}[\Delta W^\top \Delta W] ,
@@ -952,7 +971,8 @@ show(prediction_ratio(n_tokens=n_tokens, **profile))
 # | $b = a$, $b' = a'$, $a' \neq a$ | $B_{aa} B_{a'a'}$ | $\Sigma^2$ | $\Sigma^2$ |
 # | all equal | $B_{aa}^2$ | $\mathbb{E}[\lVert e\rVert^2 e e^\top]$ | $\mathbb{E}[\lVert e\rVert^2 e e^\top]$ |
 #
-# The two columns agree in every row of the table. If no token is paired with itself, only the first two rows remain, which gives the last statement.
+# The last two columns of the table agree in every row. If no token is paired with itself, only the terms in the first two
+# rows remain, which gives the last statement.
 # ```
 # ````
 
@@ -984,7 +1004,7 @@ def equal_expected_norms():
     of_equal = torch.tensor([2.0, -1.0, 0.5], dtype=torch.float64).diag()
     rows, columns = map(z.mean, squared_norms(e.mT @ (beta + of_equal) @ e))
     for k in (0, 1):
-        words = f"with pairs of equal tokens: squared norm of column {k + 1}, minus that of row {k + 1}"
+        words = f"with pairs of equal tokens: squared norm of column {k + 1} minus that of row {k + 1}"
         yield exact(words, columns[k] - rows[k], paper="> 0")
 
 
@@ -993,10 +1013,10 @@ show(equal_expected_norms())
 # %% [markdown]
 # ## The matrix at initialisation
 #
-# The proof of {prf:ref}`thm-s1-12` assumes that the entries of the matrix at initialisation are independent with mean $\mu$ and
-# variance $\sigma^2$. The moments that the paper derives are wrong, but the proof uses only that rows and columns have the same
-# distribution, which is true. The entries of $W_q W_k^\top$ are uncorrelated, but not independent. The rows and columns of this
-# product have the same distribution if $W_q$ and $W_k$ have the same distribution.
+# In the proof of {prf:ref}`thm-s1-12`, the authors assume that the entries of the matrix at initialisation are independent
+# with mean $\mu$ and variance $\sigma^2$. The moments that they derive are wrong, but the proof requires only that rows and
+# columns have the same distribution, which is true. The entries of $W_q W_k^\top$ are uncorrelated, but not independent. The
+# rows and columns of this product have the same distribution if $W_q$ and $W_k$ have the same distribution.
 
 
 # %%
@@ -1014,7 +1034,7 @@ def initial_moments(n: int, sigma: float) -> tuple[float, float, float]:
 @claim(
     "S1.12",
     "(text before S1.11), Eqs. S99, S100",
-    "rows and columns have these moments at initialisation",
+    "rows and columns have the stated moments at initialisation",
     Verdict.MISPRINT,
     printed=r"""Columns and rows "have the same mean $\mu$ and variance $\sigma^2 / \sqrt{n}$", their squared norms "variance
     $n(2\sigma^4 + 4\mu^2)$"; "$\mathbb{E}[\|w_{m,\cdot}\|]\big|_{\text{init}}$ $=
@@ -1024,7 +1044,7 @@ def initial_moments(n: int, sigma: float) -> tuple[float, float, float]:
     holds=r"""The mean of the $n$ entries of a row has the variance $\sigma^2/n$. For Gaussian entries, the squared norm has the variance
     $n(2\sigma^4 + 4\mu^2\sigma^2)$, and $\mathbb{E}\|w\| \approx \sqrt{n(\sigma^2+\mu^2)}$, $\mathrm{Var}\|w\| \approx
     \sigma^2(\sigma^2 + 2\mu^2) / (2(\sigma^2+\mu^2))$.""",
-    remark="The proof uses only that rows and columns have the same distribution at initialisation, which is true.",
+    remark="The proof requires only that rows and columns have the same distribution at initialisation, which is true.",
 )
 def initial_rows(n=64, sigma=2.0, n_draws=300, seed=0):
     entries = sigma * torch.randn(n_draws, n, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
@@ -1048,28 +1068,29 @@ show(initial_rows(n=d, seed=seed))
 # ````{prf:lemma} Lemma S1.11 of the paper: larger variance and heavier tail; corrected
 # :label: lem-s1-11
 #
-# Let $X_a = \mu + \sigma_a Z$ and $X_b = \mu + \sigma_b Z'$, where $Z$ and $Z'$ have the same law, and
+# Let $X_a = \mu + \sigma_a Z$ and $X_b = \mu + \sigma_b Z'$, where $Z$ and $Z'$ have the same distribution and
 # $\sigma_a > \sigma_b > 0$. Then $\Pr[X_a > z] \ge \Pr[X_b > z]$ for all $z \ge \mu$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# $\Pr[X_a > z] = \Pr[Z > (z - \mu)/\sigma_a]$, and $(z - \mu)/\sigma_a \le (z - \mu)/\sigma_b$ for $z \ge \mu$.
+# We have $\Pr[X_a > z] = \Pr[Z > (z - \mu)/\sigma_a]$ and, likewise, $\Pr[X_b > z] = \Pr[Z > (z - \mu)/\sigma_b]$. For
+# $z \ge \mu$, $(z - \mu)/\sigma_a \le (z - \mu)/\sigma_b$.
 # ```
 # ````
 #
 # The paper states this lemma for *any* two distributions with equal means and for all $z > \sqrt{\sigma_a \sigma_b} - \mu$. Both
 # generalisations are wrong.
 #
-# - Two moments do not determine which tail is heavier. A distribution with the larger variance can have a maximum that the
-#   other distribution exceeds.
+# - Two moments do not determine which tail is heavier. For example, the distribution with the larger variance may have a
+#   maximum, which the distribution with the smaller variance exceeds.
 # - If the mean is large, the range of $z$ includes values below the mean. At such values, the distribution with the larger variance has the
 #   *lighter* tail, even if both distributions have the same shape.
 #
-# In the proof, a square is divided by the wrong second moment. Moreover, the second-moment inequality is applied to a variable
-# with a negative mean, for which the inequality is not valid. As a result, the lower bound for a probability exceeds 1 in our
-# check. The corrected lemma does not apply to the norms of rows and columns, because these norms are positive and skewed, and
-# their distributions have different shapes.
+# In the proof, a square is divided by the wrong second moment. Moreover, the second-moment inequality is applied to a
+# variable with a negative mean, for which the inequality does not hold. As a result, the lower bound on a probability
+# exceeds 1 in our check. The corrected lemma does not apply to the norms of rows and columns, because these norms are
+# positive and skewed, and their distributions have different shapes.
 
 
 # %%
@@ -1098,19 +1119,19 @@ GAUSSIANS = norm(10.0, 2.0), norm(10.0, 1.0)
 )
 def tail_order(z=2.0):
     (wide, far), (a, b) = DISCRETE, GAUSSIANS
-    yield exact("difference of the means, discrete laws a and b", wide.mean() - far.mean())
-    yield compare("variance of a against that of b", wide.var(), ">", far.var(), 1e-9)
+    yield exact("difference between the means of the discrete distributions a and b", wide.mean() - far.mean())
+    yield compare("variance of a, compared with that of b", wide.var(), ">", far.var(), 1e-9)
     threshold = printed_threshold(wide.std(), far.std(), wide.mean())
-    yield compare("z against the threshold of Eq. S88", z, ">", threshold)
-    words = rf"$\Pr[X_a > z]$ against $\Pr[X_b > z]$ at $z$ = {z:g}"
+    yield compare("z, compared with the threshold of Eq. S88", z, ">", threshold)
+    words = rf"$\Pr[X_a > z]$, compared with $\Pr[X_b > z]$ at $z$ = {z:g}"
     yield compare(words, wide.sf(z), "<", far.sf(z), 1e-9, paper=f"> {far.sf(z)}")
     mu, z = a.mean(), a.mean() - a.std()
     threshold = printed_threshold(a.std(), b.std(), mu)
-    yield compare(f"Gaussians of mean {mu:g}: $z$ = {z:g} against the threshold", z, ">", threshold)
-    words = rf"Gaussians: $\Pr[X_a > z]$ against $\Pr[X_b > z]$ at $z$ = {z:g}"
+    yield compare(f"Gaussians with mean {mu:g}: $z$ = {z:g}, compared with the threshold", z, ">", threshold)
+    words = rf"Gaussians: $\Pr[X_a > z]$, compared with $\Pr[X_b > z]$ at $z$ = {z:g}"
     yield compare(words, a.sf(z), "<", b.sf(z), 1e-9, paper=f"> {b.sf(z)}")
     beyond = mu + np.arange(80) / 8
-    words = r"Gaussians: least tail difference over $z \ge \mu$"
+    words = r"Gaussians: smallest difference between the tails for $z \ge \mu$"
     yield compare(words, (a.sf(beyond) - b.sf(beyond)).min(), ">", -1e-15)
 
 
@@ -1144,24 +1165,24 @@ def tail_bounds(sigma_a=4.0, sigma_b=2.0, mu=0.5):
         return ((x - mu) / sigma_a) ** 2 - (sigma_b / (x - mu)) ** 2
 
     yield compare("lower bound of Eq. S91 on a probability", squared / sigma_a**2, ">", 1, 1e-9, paper="< 1")
-    words = "that bound with the right second moment, against the probability"
+    words = "this bound with the correct second moment, compared with the probability"
     yield compare(words, squared / (sigma_a**2 + squared), ">", norm.sf(z, mu, sigma_a), 1e-9)
-    yield exact(r"right minus left of Eq. S92 at $\mu + \sqrt{\sigma_a \sigma_b}$", excess(solved))
-    yield compare(r"$\mu + \sqrt{\sigma_a \sigma_b}$ against $\mu$", solved, ">", mu, 1e-9)
-    words = "right minus left of Eq. S92 between there and the printed threshold"
+    yield exact(r"right-hand minus left-hand side of Eq. S92 at $\mu + \sqrt{\sigma_a \sigma_b}$", excess(solved))
+    yield compare(r"$\mu + \sqrt{\sigma_a \sigma_b}$, compared with $\mu$", solved, ">", mu, 1e-9)
+    words = "right-hand minus left-hand side of Eq. S92 between this value and the printed threshold"
     yield compare(words, excess(between), "<", 0, 1e-9, paper="> 0")
 
 
 show(tail_bounds())
 
 # %% [markdown]
-# ## Tokens that repeat
+# ## Repeated tokens
 #
-# A token that occurs in several sequences has the same embedding in all of these sequences. If such a token is the last token
-# of every sequence, the update no longer has the distribution of its transpose. The expected squared norms of rows and columns
-# remain equal. The expected fourth powers of the norms can differ, but not for Gaussian embeddings.
+# A token that occurs in several sequences has the same embedding in all of these sequences. If such a token is the last
+# token of every sequence, the update no longer has the same distribution as its transpose. The expected squared norms of
+# rows and columns remain equal. The expected fourth powers of the norms can differ, but not for Gaussian embeddings.
 #
-# ````{prf:theorem} counts act through the kurtosis
+# ````{prf:theorem} the effect of counts depends on the kurtosis
 # :label: thm-s1-12-counts
 #
 # Let the embeddings $e_a$ of the vocabulary have the coordinates $[e_a]_k = \sqrt{\lambda_k}\, z_{ak}$, where the $z_{ak}$ are
@@ -1179,10 +1200,10 @@ show(tail_bounds())
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# We first take the expectation over the coefficients. For independent $\beta_p$ with mean 0 and variance 1, $\mathbb{E}[\beta_p
-# \beta_q \beta_r \beta_s]$ is the number of ways to split $p, q, r, s$ into two pairs of equal indices. If all four indices are
-# equal, $\mathbb{E}\beta_p^4 - 3$ must be added to this number. We write $p = (a, b)$ and $q = (a', b')$ for the tokens of two
-# pairs. Column $k$ is $\sum_p \beta_p [e_b]_k e_a$, and therefore
+# We first take the expectation over the coefficients. For independent $\beta_p$ with mean 0 and variance 1,
+# $\mathbb{E}[\beta_p \beta_q \beta_r \beta_s]$ is the number of ways to split $p, q, r, s$ into two pairs of equal indices.
+# If all four indices are equal, $\mathbb{E}\beta_p^4 - 3$ is added to this number. We write $p = (a, b)$ and $q = (a', b')$
+# for the tokens of two pairs. Column $k$ is $\sum_p \beta_p [e_b]_k e_a$, and therefore
 #
 # $$
 # \mathbb{E}_\beta \sum_k \|w_{\cdot,k}\|^4 = \sum_{p,q} \sum_k [e_b]_k^2 [e_{b'}]_k^2
@@ -1195,23 +1216,23 @@ show(tail_bounds())
 # of $p, q$ in the first sum, and let $G$ be the same expectation with $a$ and $b$ and with $a'$ and $b'$ exchanged. The
 # difference $F - G$ depends on which of the four tokens are equal:
 #
-# - $\{a, b\}$ and $\{a', b'\}$ have no token in common, or $a = a'$ and $b = b'$, or $a = b'$ and $b = a'$. Then $F = G$,
-#   because renaming independent and identically distributed embeddings turns $F$ into $G$.
-# - $a = b'$, and the tokens $b$ and $a'$ differ from this token and from each other. Then $F = G$, because renaming $b$ and
-#   $a'$ turns $F$ into $G$. The same is true for $b = a'$.
-# - $a = a'$ and $b \neq b'$. Then $F = 3 s_2\, \mathbb{E}\|e\|^4 = 3 s_2 (s_1^2 + (\kappa - 1) s_2)$ and
-#   $G = \sum_k \mathbb{E}[e]_k^4\, (s_1^2 + 2 s_2) = \kappa s_2 (s_1^2 + 2 s_2)$, so $F - G = -A$ with
-#   $A = (\kappa - 3) s_2 (s_1^2 - s_2)$. For $b = b'$ and $a \ne a'$, $F - G = A$.
+# - If $\{a, b\}$ and $\{a', b'\}$ have no token in common, or if $a = a'$ and $b = b'$, or if $a = b'$ and $b = a'$, then
+#   $F = G$, because renaming independent and identically distributed embeddings turns $F$ into $G$.
+# - If $a = b'$, and the tokens $b$ and $a'$ differ from this token and from each other, then $F = G$, because renaming $b$
+#   and $a'$ turns $F$ into $G$. The same is true for $b = a'$.
+# - If $a = a'$ and $b \neq b'$, then $F = 3 s_2\, \mathbb{E}\|e\|^4 = 3 s_2 (s_1^2 + (\kappa - 1) s_2)$ and
+#   $G = \sum_k \mathbb{E}[e]_k^4\, (s_1^2 + 2 s_2) = \kappa s_2 (s_1^2 + 2 s_2)$, so that $F - G = -A$ with
+#   $A = (\kappa - 3) s_2 (s_1^2 - s_2)$. Likewise, $F - G = A$ if $b = b'$ and $a \ne a'$.
 #
-# The third case occurs $\sum_t (\mu_p(t)^2 - \sum_b n_{tb}^2)$ times with $-A$ and $\sum_t (\mu_c(t)^2 - \sum_a n_{at}^2)$
-# times with $A$. The sums of the squares $n_{tb}^2$ and $n_{at}^2$ cancel.
+# In the third case, $-A$ occurs $\sum_t (\mu_p(t)^2 - \sum_b n_{tb}^2)$ times, and $A$ occurs
+# $\sum_t (\mu_c(t)^2 - \sum_a n_{at}^2)$ times. The sums of the squares $n_{tb}^2$ and $n_{at}^2$ cancel.
 # ```
 # ````
 #
 # Because the formula contains the squares of the counts, one token that is predicted very often outweighs many tokens that
 # serve as context slightly more often than they are predicted. The sign of the difference depends on the kurtosis of the
-# coordinates, which measures how heavy their tails are. The kurtosis of a Gaussian is 3. If the columns are the more uneven
-# side for a kurtosis above 3, the rows are the more uneven side for a kurtosis below 3.
+# coordinates, which measures how heavy their tails are. The kurtosis of a Gaussian is 3.  If the columns are more uneven
+# than the rows for a kurtosis above 3, the rows are more uneven than the columns for a kurtosis below 3.
 
 
 # %% tags=["remove-cell"]
@@ -1239,7 +1260,7 @@ def every_update(pairs: tuple[tuple[int, int], ...], variances: tuple[float, ...
 @claim(
     "S1.12",
     "(counts and kurtosis)",
-    "a larger number of times as context makes the columns more uneven",
+    "serving as context more often makes the columns more uneven",
     Verdict.CHANGES,
     printed=COUNTED,
     place="the proof of Theorem S1.12, Eqs. S96 to S98",
@@ -1259,7 +1280,7 @@ def counts_and_kurtosis():
             update = every_update(pairs, variances, kurtosis)
             rows, columns = (squared.square().sum(-1) for squared in squared_norms(update.values))
             formula = fourth_power_difference(torch.tensor(variances).double(), counts, kurtosis)
-            words = f"{said}: {difference}, kurtosis {kurtosis:g}"
+            words = f"{said}: {difference} for a kurtosis of {kurtosis:g}"
             yield exact(words, update.mean(columns - rows), formula, 1e-9, paper=paper)
 
 
@@ -1304,15 +1325,15 @@ show(repeated_tokens(seed=seed))
 # %% [markdown]
 # ## Alignment in a random basis
 #
-# In a random basis, the mean of the alignment $D(S)$ in {prf:ref}`prop-s1-12-condition` is 1 for *every* spectrum. For a random
-# unit vector $q$, $\mathbb{E} q_i^4 = 3 / (d(d+2))$ and $\mathbb{E} q_i^2 q_j^2 = 1 / (d(d+2))$. Therefore $\mathbb{E} (q^\top S
-# q)^2 = (\mathrm{Tr}(S)^2 + 2\,\mathrm{Tr}(S^2)) / (d(d+2))$ for each of the $d$ diagonal entries. For a single vector, $S = e
-# e^\top$, $D$ is a third of the kurtosis of its entries, up to the factor $(d+2)/d$.
+# In a random basis, the mean of the alignment $D(S)$ in {prf:ref}`prop-s1-12-condition` is 1 for *every* spectrum. For a
+# random unit vector $q$, we have $\mathbb{E} q_i^4 = 3 / (d(d+2))$ and $\mathbb{E} q_i^2 q_j^2 = 1 / (d(d+2))$. Therefore
+# $\mathbb{E} (q^\top S q)^2 = (\mathrm{Tr}(S)^2 + 2\,\mathrm{Tr}(S^2)) / (d(d+2))$ for each of the $d$ diagonal entries. For
+# a single vector $e$ and $S = e e^\top$, $D$ is one third of the kurtosis of the entries of $e$, up to the factor $(d+2)/d$.
 #
 # ## Coefficients that are linear in the key
 #
-# In Prop. 2.2 of the paper, as printed, the coefficients are $\beta_{ij} = \delta_i^\top x_j$. Such a coefficient is linear in
-# the key, and the error $\delta_i$ belongs to the query.
+# In Prop. 2.2 of the paper, as printed, the coefficients are $\beta_{ij} = \delta_i^\top x_j$. Such a coefficient is linear
+# in the key $x_j$, and the error $\delta_i$ belongs to the query.
 #
 # ````{prf:proposition} errors independent of the embeddings
 # :label: prop-s1-12-errors
@@ -1337,26 +1358,28 @@ show(repeated_tokens(seed=seed))
 # ```
 # ````
 #
-# The rows depend on $\Sigma$, whereas the columns also depend on $\Sigma^2$. If $\Sigma$ is *diagonal* with unequal variances
-# $\lambda_k$, the expected squared norms of the columns are therefore more uneven than those of the rows.
+# The expected squared norms of the rows are proportional to the diagonal of $\Sigma$, whereas those of the columns also
+# depend on $\Sigma^2$. If $\Sigma$ is *diagonal* with unequal variances $\lambda_k$, the expected squared norms of the
+# columns are therefore more uneven than those of the rows.
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# We normalise the expected squared norms of each side so that their sum is 1. The rows then have the values $p_k \propto
-# \lambda_k$, and the columns have the values $q_k = p_k h_k$, where $h_k$ increases with $\lambda_k$. Chebyshev's sum
-# inequality gives $\sum_k p_k q_k \ge \sum_k p_k^2$, with equality only if all $\lambda_k$ are equal. By Cauchy's inequality,
-# $(\sum_k p_k q_k)^2 \le \sum_k p_k^2 \sum_k q_k^2$. Both inequalities together imply $\sum_k q_k^2 \ge \sum_k p_k^2$.
+# We normalise the expected squared norms of each side so that their sum is 1.  The rows then have the values
+# $p_k \propto \lambda_k$, and the columns have the values $q_k = p_k h_k$, where $h_k$ increases with $\lambda_k$.
+# Chebyshev's sum inequality gives $\sum_k p_k q_k \ge \sum_k p_k^2$, with equality only if all $\lambda_k$ are equal. By the
+# Cauchy–Schwarz inequality, $(\sum_k p_k q_k)^2 \le \sum_k p_k^2 \sum_k q_k^2$. Together, the two inequalities imply
+# $\sum_k q_k^2 \ge \sum_k p_k^2$.
 # ```
 # ````
 #
-# Correlated coordinates can reverse this, because $(\Sigma^2)_{kk}$ contains the squared covariances of coordinate $k$ with all other
-# coordinates.
+# If the coordinates are correlated, the rows can be more uneven instead, because $(\Sigma^2)_{kk}$ contains the squared
+# covariances of coordinate $k$ with all other coordinates.
 #
-# With uncorrelated coordinates, the *conclusion* of {prf:ref}`thm-s1-12` is therefore true for expected squared norms, but not
-# for the reason given in the proof. Moreover, the conclusion is also true for bidirectional training, which contradicts Cor.
-# S1.13 of the paper. We have not proven any statement about tails. If the error depends linearly on the embedding of the query,
-# $\delta_i = B^\top x_i$, {prf:ref}`prop-s1-12-law` (b) applies. In simulations, the exact gradients of a small Transformer
-# with random weights and a softmax behave like independent errors, but we have no proof.
+# With uncorrelated coordinates, the *conclusion* of {prf:ref}`thm-s1-12` is therefore true for expected squared norms, but
+# not for the reason given in the proof. Moreover, the conclusion is also true for bidirectional training, which contradicts
+# Cor. S1.13 of the paper. We have not proven any statement about tails. If the error depends linearly on the embedding of
+# the query, $\delta_i = B^\top x_i$, case (b) of {prf:ref}`prop-s1-12-law` applies. In simulations, the exact gradients of a
+# small Transformer with random weights and a softmax behave like independent errors, but we have no proof.
 
 
 # %% tags=["remove-cell"]
@@ -1399,7 +1422,7 @@ def independent_errors():
         every, sizes = every_error(objective), context_matrix(objective, 3).sum(-1).tolist()
         norms, expected = map(every.mean, squared_norms(every.values)), error_squared_norms(ROOT @ ROOT.T, sizes)
         yield from of_two_coordinates(f"{objective}, three tokens: ", norms, expected)
-    words = "unevenness of the expected columns against that of the rows,"
+    words = "unevenness of the expected columns, compared with that of the rows, for"
     for covariance, of, sign in (
         (torch.diag(power_profile(16, 1.0)), "unequal variances", ">"),
         (correlated_coordinates(), "correlated coordinates", "<"),
@@ -1429,7 +1452,7 @@ def first_gradients(objective: Objective, d: int, n_tokens: int, exponent: float
 @claim(
     "S1.12",
     "(exact gradients at random weights)",
-    "in the first update of a Transformer, the columns are the more uneven side if the variances differ",
+    "in the first update of a Transformer, the columns are more uneven than the rows if the variances differ",
     Verdict.HOLDS,
     ours=True,
 )
@@ -1447,16 +1470,16 @@ show(exact_gradients(exponent=exponent, seed=seed))
 # ## A first token that is always present
 #
 # In autoregressive training, the first token of every sequence is in the context of all other tokens and is never predicted.
-# With the exact coefficients, this token does not even act as a query, because it attends only to itself, and a softmax over a
-# single score has no gradient. A constant first token with embedding $e$ therefore adds $u e^\top$ to the update, where $u$ is
-# a sum over many queries.
+# With the exact coefficients, this token does not even act as a query, because it attends only to itself, and a softmax over
+# a single score has no gradient. A constant first token with embedding $e$ therefore adds a term $u e^\top$ to the update,
+# where $u$ is a sum over many queries.
 #
 # If the other embeddings are isotropic, the effect of the first token depends on the kurtosis of the entries of $e$ (see
 # {eq}`eq-s1-12-alignment`). If $e$ is Gaussian and its coordinates have equal variances, the first token has no effect,
-# although its ratio $\mu_c/\mu_p$ is infinite. In simulations, the columns are the more uneven side if the entries of $e$ have
-# heavy tails or if a few coordinates of $e$ are outliers. The rows are the more uneven side if the entries have lighter tails
-# than a Gaussian. (The directionality score hardly changes, because a few very long columns also raise the threshold of the
-# columns.)
+# although its ratio $\mu_c/\mu_p$ is infinite. In simulations, the columns are more uneven than the rows if the entries of
+# $e$ have heavy tails or if a few coordinates of $e$ are outliers. The rows are more uneven than the columns if the entries
+# have lighter tails than a Gaussian. (The directionality score hardly changes, because a few columns with very large norms
+# also raise the threshold for the columns.)
 
 
 # %% tags=["remove-cell"]
@@ -1492,11 +1515,12 @@ show(constant_context_token(d=max(d, 32), seed=seed))
 # ## The first token of a trained decoder
 #
 # We recorded the inputs of all attention layers of SmolLM2, a decoder, and of MiniLM, an encoder, while both models read a
-# short text, and we inserted these inputs into {eq}`eq-uniform-softmax`. In SmolLM2, the keys are the more uneven side in most
-# layers if we subtract the mean of the inputs. Without the first token, both sides are equally uneven. However, all inputs of
-# SmolLM2 share a few large coordinates. These coordinates make the queries uneven, whereas the softmax removes everything that
-# all keys share. If we do not subtract the mean, the queries are therefore the more uneven side in all layers. We obtained this
-# result for one small decoder with 4-bit weights and one text, and we assumed uniform attention and random errors.
+# short text, and we inserted these inputs into {eq}`eq-uniform-softmax`. In most layers of SmolLM2, the keys are more uneven
+# than the queries if we subtract the mean of the inputs. Without the first token, keys and queries are about equally uneven.
+# However, all inputs of SmolLM2 have a few large coordinates in common. These coordinates make the queries uneven, whereas
+# the softmax removes any component that is common to all keys. If we do not subtract the mean, the queries are therefore
+# more uneven than the keys in all layers. We obtained this result for one small decoder with 4-bit weights and one text, and
+# we assumed uniform attention and random errors.
 
 
 # %% tags=["remove-cell"]
@@ -1516,26 +1540,29 @@ def keys_over_queries(model: str) -> Float[np.ndarray, "layers 2 2"]:
 )
 def first_token_of_a_decoder():
     decoder, encoder = (np.log(keys_over_queries(m)) for m in ("smollm2-135m-instruct-q4", "minilm-l6-v2"))
-    words = "log of unevenness, keys over queries, median layer"
+    words = "log ratio of the unevenness of keys and queries, median over layers"
     as_they_are, less_mean = np.median(decoder, 0)
     yield compare(f"SmolLM2, inputs minus their mean: {words}", less_mean[0], ">", np.log(2))
-    yield compare(f"the same inputs without the first token: {words}", less_mean[1], "=", 0, 0.2)
-    yield compare(f"SmolLM2, inputs as they are: {words}", as_they_are[0], "<", -np.log(2))
-    yield compare("SmolLM2, inputs as they are: the largest of all layers", decoder[:, 0].max(), "<", 0)
+    yield compare(f"SmolLM2, same inputs without the first token: {words}", less_mean[1], "=", 0, 0.2)
+    yield compare(f"SmolLM2, unchanged inputs: {words}", as_they_are[0], "<", -np.log(2))
+    yield compare("SmolLM2, unchanged inputs: largest log ratio of all layers", decoder[:, 0].max(), "<", 0)
     yield exact(
-        "MiniLM, inputs minus their mean: the largest absolute value of all layers", abs(encoder[:, 1]).max(), 0, 1e-5
+        "MiniLM, inputs minus their mean: largest magnitude of the log ratio over all layers",
+        abs(encoder[:, 1]).max(),
+        0,
+        1e-5,
     )
 
 
 show(first_token_of_a_decoder())
 
 # %% [markdown]
-# ## A mean that all embeddings share
+# ## A mean shared by all embeddings
 #
-# By {prf:ref}`prop-2-2`, the coefficients satisfy $\sum_j \beta_{ij} = 0$. A mean that all embeddings share therefore cancels on the key side
-# and remains on the query side. The paper assumes that this mean is 0.
+# By {prf:ref}`prop-2-2`, the coefficients satisfy $\sum_j \beta_{ij} = 0$. A mean shared by all embeddings therefore cancels
+# in the keys but not in the queries. The paper assumes that this mean is 0.
 #
-# ````{prf:proposition} a shared mean shows in rows
+# ````{prf:proposition} the effect of a shared mean on rows and columns
 # :label: prop-s1-12-mean
 #
 # Let $x_i = \mu + z_i$, where the $z_i$ are independent with mean 0 and covariance $\Sigma$. Let the coefficients be
@@ -1557,18 +1584,19 @@ show(first_token_of_a_decoder())
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Because each row of $B$ adds up to 0, $\sum_j \beta_{ij} x_j = \sum_j \beta_{ij} z_j$ and $\Delta W = \mu v^\top + Y$ with
-# $v = \sum_j b_j z_j$ and $Y = \sum_{ij} \beta_{ij} z_i z_j^\top$. The expected squared norms of $Y$ follow from
-# {prf:ref}`prop-s1-12-expectation`, with positions instead of tokens and without pairs of equal positions. The expected squared
-# norms of the rows and columns of $\mu v^\top$ are $\mu_m^2\, \mathbb{E}\|v\|^2 = \mu_m^2 \|b\|^2 \mathrm{Tr}(\Sigma)$ and
+# Because the entries of each row of $B$ sum to 0, we have $\sum_j \beta_{ij} x_j = \sum_j \beta_{ij} z_j$. Hence
+# $\Delta W = \mu v^\top + Y$ with $v = \sum_j b_j z_j$ and $Y = \sum_{ij} \beta_{ij} z_i z_j^\top$. The expected squared
+# norms of $Y$ follow from {prf:ref}`prop-s1-12-expectation`, with positions instead of tokens and without pairs of equal
+# positions. The expected squared norms of the rows and columns of $\mu v^\top$ are
+# $\mu_m^2\, \mathbb{E}\|v\|^2 = \mu_m^2 \|b\|^2 \mathrm{Tr}(\Sigma)$ and
 # $\|\mu\|^2\, \mathbb{E} v_k^2 = \|\mu\|^2 \|b\|^2 \Sigma_{kk}$. Each product of a term of $\mu v^\top$ and a term of $Y$
-# contains three of the vectors $z$. Two of these vectors, $z_i$ and $z_j$ with $i \ne j$, are different, so at least one vector
-# occurs exactly once, and the mean of the product is 0.
+# contains three of the vectors $z$. Two of these vectors, $z_i$ and $z_j$ with $i \ne j$, are different. Therefore, at least
+# one vector occurs exactly once, and the expectation of the product is 0.
 # ```
 # ````
 #
-# A mean that all embeddings share, for example in a few outlying coordinates, therefore makes the *rows* dominate. This is true
-# for every objective, provided that the coefficients do not depend on the embeddings.
+# A mean shared by all embeddings, for example in a few outlying coordinates, therefore makes the *rows* dominate. This is
+# true for every objective, provided that the coefficients do not depend on the embeddings.
 
 
 # %% tags=["remove-cell"]
@@ -1589,7 +1617,7 @@ CENTRED = torch.tensor([[0, 1, -1], [2, 0, -2], [-3, 3, 0]]).double()  # coeffic
 @claim(
     "S1.12",
     "(a mean that all embeddings share)",
-    "a mean that all embeddings share makes the rows uneven",
+    "a mean shared by all embeddings makes the rows uneven",
     Verdict.HOLDS,
     ours=True,
 )

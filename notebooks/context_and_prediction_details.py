@@ -7,24 +7,24 @@
 # ---
 
 # %% [markdown]
-# # Details: Early tokens serve as context more often because of where they stand
+# # Details: Early tokens serve as context more often because of their positions
 #
 # A decoder predicts each token from the tokens before it, which are called its *context*. The paper {cite}`saponati2025`
 # assumes that most tokens serve as context more often than they are predicted (Appendix S1.4.4), and it concludes that the
-# columns of the [query-key matrix](bilinear_form.py) $\Wqk$ grow more than the rows. This page contains the proofs and the
-# checks of this argument, and [page 7](directionality.py) explains what follows from them.
+# columns of the [query-key matrix](bilinear_form.py) $\Wqk$ grow more than the rows. On this page, we give the proofs and
+# the checks of this argument. Their consequences are explained on [page 7](directionality.py).
 #
-# **Whether a token serves as context more often than it is predicted depends only on the positions of the token in the training
-# sequences. Correlations between tokens play no role. If the sequences are cut from a text at random positions, every token
-# serves as context as often as it is predicted. Moreover, neither role makes the columns longer than the rows on average,
-# because the squared norms of the rows and of the columns have the same sum in every matrix.**
+# **Whether a token serves as context more often than it is predicted depends only on the positions of the token in the
+# training sequences, and not on correlations between tokens. If the sequences are cut from a text at random positions, every
+# token serves as context as often as it is predicted. Moreover, neither role makes the columns longer than the rows on
+# average, because the squared norms of the rows and of the columns have the same sum in every matrix.**
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding of the toy Transformers, a multiple of n_heads; in [8, 256]
 n_heads: int = 4  # attention heads; in [1, 16]
-n_tokens: int = 12  # tokens of a sequence; in [5, 64]
+n_tokens: int = 12  # sequence length; in [5, 64]
 mask_rate: float = 0.15  # share of masked tokens; in (0, 1)
-draws: int = 4000  # sequences of a simulation; in [100, 100000]
+draws: int = 4000  # number of sequences in a simulation; in [100, 100000]
 seed: int = 0  # seed of every random draw; in [0, 2147483647]
 
 # %% tags=["remove-cell"]
@@ -112,36 +112,36 @@ glue("vocab", N_VOCAB)
 
 # %% [markdown]
 # :::{admonition} How sure is this?
-# We prove the statements on this page, and simulations with a vocabulary of {glue:text}`vocab` tokens agree with them. We did
-# not count tokens in a real corpus. The counts show how often a token plays each role, but not how much the token contributes
-# each time.
+# We prove the statements on this page, and simulations with a vocabulary of {glue:text}`vocab` tokens agree with them. We
+# did not count tokens in a real corpus. Moreover, the counts show how often a token plays each role, but not how much it
+# contributes each time.
 # :::
 #
-# ## A token is predicted, or it serves as context
+# ## Tokens are predicted or serve as context
 #
 # ````{prf:definition} Def. S1.3 of the paper: three objectives as sets of pairs
 # :label: def-s1-3
 #
-# In a *pair* $(i, j)$, token $t_i$ is predicted, and token $t_j$ is *context*, that is, one of the tokens from which $t_i$ is
-# predicted. The pairs of a sequence $t_1, \dots, t_N$ are:
+# In a *pair* $(i, j)$, token $t_i$ is predicted, and token $t_j$ is *context*, that is, one of the tokens from which $t_i$
+# is predicted. The pairs in a sequence $t_1, \dots, t_N$ depend on the objective:
 #
-# - *autoregressive*: all pairs with $j < i$;
-# - *bidirectional*: all pairs with $j \ne i$;
+# - *autoregressive*: all pairs with $j < i$,
+# - *bidirectional*: all pairs with $j \ne i$,
 # - *masked*: all pairs in which $i$ is masked and $j$ is visible.
 #
-# The set $C_i = \{j : (i, j) \text{ is a pair}\}$ is the context of $i$, and $P_j = \{i : (i, j) \text{ is a pair}\}$ contains
-# the positions that $j$ helps to predict. The loss is $-\sum_i \log p(t_i \mid \{t_j : j \in C_i\})$, where the sum runs over
-# all predicted positions $i$.
+# The set $C_i = \{j : (i, j) \text{ is a pair}\}$ is the context of position $i$. The set
+# $P_j = \{i : (i, j) \text{ is a pair}\}$ contains the positions that position $j$ helps to predict. The loss is
+# $-\sum_i \log p(t_i \mid \{t_j : j \in C_i\})$, where the sum runs over all predicted positions $i$.
 # ````
 #
-# Each pair adds one matrix $\beta_{ij}\, x_i x_j^\top$ to the gradient of $\Wqk$. This matrix is an outer product of two
-# embeddings, multiplied by a number ([the gradient of $\Wqk$](implicit_gradient.py)). {numref}`fig-painter` shows the sum of
-# these matrices for *the dog met my old cat*. Press *Play* to add the matrices one by one. In the autoregressive sum, each pair
-# occurs in only one order, and the [symmetry score](two_scores_details.py) $s$ of the sum is far from 1. If you choose
-# *bidirectional* with coefficients that are equal in both orders, the sum has $s = 1$. If you choose the *exact* coefficients
-# of a small Transformer with random weights, the sum is not symmetric for any objective. The conditions under which the
-# coefficients of both orders are equal are the topic of [another
-# page](symmetric_updates.py#in-untrained-models-two-tokens-do-not-help-each-other-equally).
+# Each pair adds one matrix $\beta_{ij}\, x_i x_j^\top$ to [the gradient of $\Wqk$](implicit_gradient.py). This matrix is an
+# outer product of two embeddings, multiplied by a coefficient. {numref}`fig-painter` shows the sum of these matrices for
+# *the dog met my old cat*. Press *Play* to add the matrices one by one. In the autoregressive sum, each pair occurs in only
+# one order, and the [symmetry score](two_scores_details.py) $s$ of the sum is far from 1.  If you choose *bidirectional*
+# with coefficients that are equal in both orders, the sum has $s = 1$. If you choose the *exact* coefficients of a small
+# Transformer with random weights, the sum is not symmetric for any objective. On [another
+# page](symmetric_updates.py#in-untrained-models-two-tokens-do-not-help-each-other-equally), we examine under which
+# conditions the coefficients are equal in both orders.
 
 # %% tags=["remove-cell"]
 assert all(
@@ -154,8 +154,8 @@ painter(seed)
 # %% [markdown]
 # ## The objectives
 #
-# {prf:ref}`def-s1-3` describes each objective by a set of pairs. In the following check, we count these pairs. We also confirm
-# that the joint probability of a random process is the product of the factors in the autoregressive loss.
+# In {prf:ref}`def-s1-3`, each objective is described by a set of pairs. In the following check, we count these pairs. We
+# also confirm that the joint probability of a random process is the product of the factors in the autoregressive loss.
 
 
 # %%
@@ -175,9 +175,13 @@ def objectives_definition(n_tokens=5, n_vocab=3, seed=0):
         Objective.BIDIRECTIONAL: n * (n - 1),
         Objective.MASKED: n_masked * (n - n_masked),
     }
-    yield exact("largest difference between Eq. S6 and a random joint", (chain_rule(joint) - joint).abs().max())
+    yield exact(
+        "largest difference between Eq. S6 and a random joint distribution", (chain_rule(joint) - joint).abs().max()
+    )
     for objective, expected in n_pairs.items():
-        yield exact(rf"pairs $(i, j)$ with $j \in C_i$, {objective}", context_matrix(objective, n).sum(), expected, 0)
+        yield exact(
+            rf"number of pairs $(i, j)$ with $j \in C_i$, {objective}", context_matrix(objective, n).sum(), expected, 0
+        )
 
 
 show(objectives_definition(seed=seed))
@@ -202,13 +206,14 @@ def expected_loss(joint: Float[Tensor, "..."], modelled: Float[Tensor, "position
 # %% [markdown]
 # ## The product of two-sided conditionals
 #
-# The autoregressive loss in {prf:ref}`def-s1-3` is the negative logarithm of a factorisation of $\Pr[U]$ (Eq. S6 of the paper).
-# In Equation S8, the paper states a similar factorisation for the bidirectional objective, $\Pr[U] = \prod_i \Pr[t_i \mid
-# \text{all other tokens}]$. This equation is wrong. As a counterexample, consider two fair bits that agree with probability
-# $q$. Two of the four products are $q^2$ and the other two are $(1 - q)^2$, so the four products add up to 1 only if $q = 1/2$.
+# The autoregressive loss in {prf:ref}`def-s1-3` is the negative logarithm of a factorisation of $\Pr[U]$ (Eq. S6 of the
+# paper). In Equation S8, the paper states a similar factorisation for the bidirectional objective,
+# $\Pr[U] = \prod_i \Pr[t_i \mid \text{all other tokens}]$. This equation is wrong. As a counterexample, consider two fair
+# bits that are equal with probability $q$. Two of the four products are $q^2$, and the other two are $(1 - q)^2$. The four
+# products therefore sum to 1 only if $q = 1/2$.
 #
-# The product is known as the *pseudo-likelihood*. The paper does not use Equation S8 again. The pseudo-likelihood is
-# nevertheless a valid objective, because the expected value of each term in the loss is smallest at the true conditional
+# The product is known as the *pseudo-likelihood*. Equation S8 is not used again in the paper. The pseudo-likelihood is
+# nevertheless a valid objective, because the expected value of each term in the loss is minimal at the true conditional
 # probability.
 
 
@@ -221,8 +226,8 @@ def expected_loss(joint: Float[Tensor, "..."], modelled: Float[Tensor, "position
     printed=r'''"$\Pr[U] = \Pr[t_1, \dots, t_N]$ $= \prod_{i=1}^N \Pr[t_i | t_1, \dots, t_{i-1}, t_{i+1}, \dots, t_N]$"''',
     place="Definition S1.3, Eq. S8",
     holds=r"""The product is the pseudo-likelihood of $U$. It equals $\Pr[U]$ if the tokens are independent. For correlated tokens, its sum over all sequences is not even 1.""",
-    remark="""The paper does not use Eq. S8 later. The objective in Eq. S9 is valid without it, because the expected value of each of its
-    terms is smallest at the true conditional probability.""",
+    remark="""Eq. S8 is not used again in the paper. The objective in Eq. S9 is valid without Eq. S8, because the expected value of each
+    term of Eq. S9 is minimal at the true conditional probability.""",
 )
 def bidirectional_factorisation(n_tokens=4, n_vocab=2, seed=0):
     joint, (same, other) = random_joint(n_tokens, n_vocab, seed), (AGREEMENT / 2, (1 - AGREEMENT) / 2)
@@ -231,12 +236,10 @@ def bidirectional_factorisation(n_tokens=4, n_vocab=2, seed=0):
     growth = min(others) - expected_loss(joint, two_sided(joint))
     independent = both_sides(torch.full_like(joint, 1 / joint.numel())).sum()
     expected = 2 * AGREEMENT**2 + 2 * (1 - AGREEMENT) ** 2
-    yield exact(f"total mass, two bits that agree with probability {AGREEMENT:g}", mass, expected)
-    yield compare("total mass of these two bits against 1", mass, "≠", 1, 1e-3)
-    yield exact("total mass, independent bits", independent, 1)
-    words = (
-        "smallest growth of the expected Eq. S9 if its conditionals are replaced by those of another joint distribution"
-    )
+    yield exact(f"sum of the products for two bits that are equal with probability {AGREEMENT:g}", mass, expected)
+    yield compare("sum of the products for these two bits, compared with 1", mass, "≠", 1, 1e-3)
+    yield exact("sum of the products for independent bits", independent, 1)
+    words = "smallest increase in the expected value of Eq. S9 if its conditional probabilities are those of another distribution"
     yield compare(words, growth, ">", 0, 1e-6)
 
 
@@ -245,9 +248,10 @@ show(bidirectional_factorisation(seed=seed))
 # %% [markdown]
 # ## What a Transformer attends to
 #
-# A position of a Transformer attends to a set $A_i$ that differs from the context $C_i$. With a causal mask, position $i$ also attends
-# to itself, because it predicts token $i + 1$, so that $A_i = C_{i+1}$. In masked training, positions also attend to the masked positions,
-# which contain the embedding of the mask token. The sums in {prf:ref}`prop-2-2` run over the attended positions.
+# In a Transformer, position $i$ attends to a set $A_i$ that differs from the context $C_i$. With a causal mask, position $i$
+# also attends to itself and predicts token $i + 1$. Hence $A_i = C_{i+1}$. In masked training, positions also attend to the
+# masked positions, where the input is the embedding of the mask token. The sums in {prf:ref}`prop-2-2` run over the attended
+# positions.
 
 
 # %%
@@ -271,8 +275,8 @@ def attended_is_not_conditioned(n_tokens=9):
         predicted = every_third(n_tokens) if masks else torch.ones(n_tokens, dtype=torch.bool)
         sees, c = attended_matrix(objective, n_tokens)[predicted], context_matrix(objective, n_tokens)[predicted]
         besides = int(predicted.sum()) ** 2 if masks else n_tokens  # every masked position, itself included; or j = i
-        yield exact(f"attended pairs outside $C_i$, {objective}", (sees & ~c).sum(), besides, 0, paper="= 0")
-        yield exact(f"pairs of $C_i$ that are not attended, {objective}", (c & ~sees).sum(), 0, 0)
+        yield exact(f"number of attended pairs outside $C_i$, {objective}", (sees & ~c).sum(), besides, 0, paper="= 0")
+        yield exact(f"number of pairs in $C_i$ that are not attended, {objective}", (c & ~sees).sum(), 0, 0)
 
 
 show(attended_is_not_conditioned(n_tokens=n_tokens))
@@ -286,15 +290,15 @@ show(attended_is_not_conditioned(n_tokens=n_tokens))
 # ````{prf:proposition} Prop. S1.7 of the paper: updates of rows and columns by one token
 # :label: prop-s1-7
 #
-# Let $\Delta W = \sum_i \sum_{j \in C_i} \beta_{ij}\, x_i x_j^\top$, and let the token $t^*$ with embedding $x_*$ occur at one
-# position. The terms in which this token is *context* add up to
+# Let $\Delta W = \sum_i \sum_{j \in C_i} \beta_{ij}\, x_i x_j^\top$, and let the token $t^*$ with embedding $x_*$ occur at
+# one position. The terms in which this token is *context* sum to
 #
 # $$
 # \Delta W \big|_{t_j = t^*} = u\, x_*^\top, \qquad u = \sum_{i \in P_*} \beta_{i*}\, x_i ,
 # $$ (eq-s1-7-context)
 #
 # so that column $k$ changes by $[x_*]_k\, u$ and row $m$ changes by $[u]_m\, x_*^\top$. The terms in which this token is
-# *predicted* add up to
+# *predicted* sum to
 #
 # $$
 # \Delta W \big|_{t_i = t^*} = x_*\, w^\top, \qquad w = \sum_{j \in C_*} \beta_{*j}\, x_j ,
@@ -305,13 +309,13 @@ show(attended_is_not_conditioned(n_tokens=n_tokens))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Group the double sum by $j$, or by $i$:
+# The double sum can be grouped by $j$ or by $i$:
 #
 # $$
 # \Delta W = \sum_j \Bigl( \sum_{i \in P_j} \beta_{ij}\, x_i \Bigr) x_j^\top = \sum_i x_i \Bigl( \sum_{j \in C_i} \beta_{ij}\, x_j \Bigr)^{\!\top} .
 # $$
 #
-# The term $j = *$ of the first sum is {eq}`eq-s1-7-context`, and the term $i = *$ of the second sum is
+# The term with $j = *$ in the first sum is {eq}`eq-s1-7-context`, and the term with $i = *$ in the second sum is
 # {eq}`eq-s1-7-prediction`. The entry $(m, k)$ of an outer product $a b^\top$ is $[a]_m [b]_k$. Therefore its column $k$ is
 # $[b]_k\, a$, and its row $m$ is $[a]_m\, b^\top$.
 # ```
@@ -344,23 +348,24 @@ def token_contributions(d=24, n_tokens=8, seed=0):
 show(token_contributions(d=d, n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
-# Can a token contribute more to the columns as context than as a predicted token? It cannot, because every term is both the
-# context part of one token and the prediction part of another token. Moreover, the squared norms of the columns and of the rows
-# have the same sum in every matrix. Only the distribution of this sum over individual rows and columns can differ.
+# Can a token contribute more to the columns as context than as a predicted token? In total, this is impossible, because
+# every term is both the contribution of one token as context and the contribution of another token as a predicted token.
+# Moreover, the squared norms of the columns and of the rows have the same sum in every matrix. Only the distribution of this
+# sum over individual rows and columns can differ.
 #
 # ## The parts of one token
 #
-# The paper states the formulas in {prf:ref}`prop-s1-7` several times, and some versions contain misprints. Equations 11 and 12
-# have wrong indices, and Equation 12 has the label of the other case. In Equations S43 and S49, a row is written as a column,
-# and in Equations S44 and S51, a column is labelled as a row. Equation S50 is transposed, but the lines that follow from it are
-# correct.
+# The formulas in {prf:ref}`prop-s1-7` appear several times in the paper, and some versions contain misprints. Equations 11
+# and 12 contain wrong indices, and Equation 12 is labelled with the wrong role of $t^*$. In Equations S43 and S49, a row is
+# written as a column, and in Equations S44 and S51, a column is labelled as a row. Equation S50 is transposed, but the lines
+# that follow from it are correct.
 
 
 # %%
 @claim(
     "Eq. 11",
     "",
-    "a context token adds this column to the update",
+    "a context token adds the stated column to the update",
     Verdict.MISPRINT,
     printed=r'''"$[x_{t^*}]_k \big(\sum_{i \in P_i} \beta_{ij} x_i\big)$"''',
     place="Section 2.3, Eq. 11",
@@ -383,7 +388,7 @@ show(column_of_context(d=d, n_tokens=n_tokens, seed=seed))
 @claim(
     "Eq. 12",
     "",
-    "a context token adds this row to the update",
+    "a context token adds the stated row to the update",
     Verdict.MISPRINT,
     printed=r'''"$\Delta w_{m,\cdot} \big|_{t_i=t^*} = \big(\sum_{i \in P_i} \beta_{ij} [x_i]_k\big)\, x_{t^*}$"''',
     place="Section 2.3, Eq. 12",
@@ -408,7 +413,7 @@ show(row_of_context(d=d, n_tokens=n_tokens, seed=seed))
 @claim(
     "S1.7",
     "Eqs. S43, S44, S49-S51",
-    "a token adds these rows, columns and outer products to the update",
+    "a token adds the stated rows, columns and outer products to the update",
     Verdict.MISPRINT,
     printed=r""""$\Delta w_{m,\cdot} \big|_{t_j=t^*} = \big(\sum_{i \in P_{t^*}} \beta_{it^*} [x_i]_m\big)\, x_{t^*}$"; "$\Delta
     w_{k,\cdot} \big|_{t_i=t^*} = \big(\sum_{j \in C_{t^*}} \beta_{t^*j} [x_j]_k\big)\, x_{t^*}$"; "$\big(\sum_{j \in
@@ -422,19 +427,19 @@ def rows_and_columns_exchanged(d=24, n_tokens=8, seed=0):
     (beta, x, _), position, k = head_gradient(d, n_tokens, seed), n_tokens // 2, d // 2
     update = rank_one_terms(beta, x)[position].sum(0)
     column = token_column(beta, x, position, Role.PREDICTION, k)
-    yield exact("S44 against column k: relative error", relative_error(column, update[:, k]))
-    yield compare("S44 against row k", relative_error(column, update[k]), "≠", 0, DIFFERENT)
+    yield exact("Eq. S44 compared with column k: relative error", relative_error(column, update[:, k]))
+    yield compare("Eq. S44 compared with row k: relative error", relative_error(column, update[k]), "≠", 0, DIFFERENT)
     formula = token_update(beta, x, position, Role.PREDICTION)
     yield exact(r"$x_{t^*} (\sum_j \beta_{t^*j} x_j)^\top$: relative error", relative_error(formula, update))
-    yield compare("S50 as printed: relative error", relative_error(formula.T, update), "≠", 0, DIFFERENT)
+    yield compare("Eq. S50 as printed: relative error", relative_error(formula.T, update), "≠", 0, DIFFERENT)
 
 
 show(rows_and_columns_exchanged(d=d, n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
 # After Eq. 12, the paper states that a context token increases the dimension of the column space in proportion to the tokens
-# that it helps to predict. However, the contribution $u\, x_*^\top$ has rank 1, no matter how many terms $u$ has. It therefore
-# has one direction in the column space and one direction in the row space.
+# that it helps to predict. However, the contribution $u\, x_*^\top$ of this token has rank 1, no matter how many terms $u$
+# has. The contribution therefore has only one direction in the column space and one direction in the row space.
 
 
 # %%
@@ -466,9 +471,9 @@ def dimension_of_contribution(d=24, n_tokens=10, seed=0):
 show(dimension_of_contribution(d=d, n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
-# The proof ends with the statement that the columns of a token in one role are equivalent to the rows of this token in the
-# other role. The two formulas do have the same form. However, the two matrices are transposes of each other only under an
-# additional condition, for example if $\beta_{j*} = \beta_{*j}$ for all $j$.
+# At the end of the proof, the authors state that the columns of a token in one role are equivalent to the rows of this token
+# in the other role. The two formulas do have the same form. However, the two matrices are transposes of each other only
+# under an additional condition, for example if $\beta_{j*} = \beta_{*j}$ for all $j$.
 
 
 # %%
@@ -498,7 +503,7 @@ def roles_exchanged(d=24, n_tokens=8, seed=0):
 show(roles_exchanged(d=d, n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
-# ## Read from left to right, early tokens serve as context more often
+# ## In autoregressive training, early tokens serve as context more often
 #
 # ````{prf:proposition} Prop. S1.10 of the paper: expected numbers of partners
 # :label: prop-s1-10
@@ -508,16 +513,16 @@ show(roles_exchanged(d=d, n_tokens=n_tokens, seed=seed))
 #
 # - *Autoregressive*: $\mathrm{E}\mu_c = \sum_{k=1}^N (N - k)\, \pi_k$ and
 #   $\mathrm{E}\mu_p = \sum_{k=1}^N (k - 1)\, \pi_k$.
-# - *Bidirectional*: $\mu_c = \mu_p = (N - 1) \cdot$ (occurrences of $t$), in every sequence.
-# - *Masked*, if every position is masked with the same probability $p$, independently of the tokens and of the other
-#   positions: $\mathrm{E}\mu_c = \mathrm{E}\mu_p = p\, (1 - p) (N - 1) \sum_k \pi_k$.
+# - *Bidirectional*: in every sequence, $\mu_c = \mu_p = (N - 1) \cdot$ (number of occurrences of $t$).
+# - *Masked*: if every position is masked with the same probability $p$, independently of the tokens and of the other
+#   positions, $\mathrm{E}\mu_c = \mathrm{E}\mu_p = p\, (1 - p) (N - 1) \sum_k \pi_k$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# *Autoregressive.* An occurrence at position $k$ is context for the $N - k$ later positions and is predicted from the $k - 1$
-# earlier positions. Therefore $\mu_c = \sum_k (N - k)\, 1\{t_k = t\}$ and $\mu_p = \sum_k (k - 1)\, 1\{t_k = t\}$, and the
-# claim follows by taking expectations.
+# *Autoregressive.* An occurrence at position $k$ is context for the $N - k$ later positions and is predicted from the
+# $k - 1$ earlier positions. Therefore, $\mu_c = \sum_k (N - k)\, 1\{t_k = t\}$ and $\mu_p = \sum_k (k - 1)\, 1\{t_k = t\}$.
+# Taking expectations gives the claim.
 #
 # *Bidirectional.* In each role, every occurrence is paired with the $N - 1$ other positions.
 #
@@ -526,9 +531,9 @@ show(roles_exchanged(d=d, n_tokens=n_tokens, seed=seed))
 # the masks do not depend on the tokens, the expectation of each product factorises, and $\mathrm{E}[(1 - m_k)\, m_{k'}] = p
 # (1 - p)$ for $k \ne k'$.
 #
-# The masks need not be independent if only the equality of the two expected counts is required, because $\mathrm{E}[(1 - m_k)
-# m_{k'}] - \mathrm{E}[m_k (1 - m_{k'})] = \mathrm{E}\, m_{k'} - \mathrm{E}\, m_k$, which is 0 if all mask rates are equal. For
-# example, each sequence may have a fixed number of masks.
+# If only the equality of the two expected counts is required, the masks need not be independent. The reason is that
+# $\mathrm{E}[(1 - m_k) m_{k'}] - \mathrm{E}[m_k (1 - m_{k'})] = \mathrm{E}\, m_{k'} - \mathrm{E}\, m_k$, which is 0 if all
+# mask rates are equal. For example, the number of masked positions in each sequence may be fixed.
 # ```
 # ````
 #
@@ -538,21 +543,22 @@ show(roles_exchanged(d=d, n_tokens=n_tokens, seed=seed))
 # ````{prf:corollary} to Prop. S1.10 of the paper: the ratio is the mean position
 # :label: prop-s1-10-position
 #
-# Let $\bar k = \sum_k k\, \pi_k / \sum_k \pi_k$ be the mean position of $t$. For the autoregressive objective
+# Let $\bar k = \sum_k k\, \pi_k / \sum_k \pi_k$ be the mean position of $t$. For the autoregressive objective,
 #
 # $$
 # \frac{\mathrm{E} \mu_c}{\mathrm{E} \mu_p} = \frac{N - \bar k}{\bar k - 1} ,
 # $$ (eq-s1-10-position)
 #
-# which exceeds 1 if and only if the mean position of $t$ lies before the middle, $\bar k < (N + 1) / 2$. Both counts have the
-# same sum over the vocabulary: $\sum_t \mathrm{E}\mu_c(t) = \sum_t \mathrm{E}\mu_p(t) = N (N - 1) / 2$.
+# which exceeds 1 if and only if the mean position of $t$ lies before the middle of the sequence, $\bar k < (N + 1) / 2$.
+# Summed over the vocabulary, both expected counts are equal:
+# $\sum_t \mathrm{E}\mu_c(t) = \sum_t \mathrm{E}\mu_p(t) = N (N - 1) / 2$.
 # ````
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# The formula follows if numerator and denominator are divided by $\sum_k \pi_k$. The ratio decreases with $\bar k$ and is 1 if
-# $N - \bar k = \bar k - 1$. The last statement follows because $\sum_t \pi_k(t) = 1$ for every $k$, and $\sum_k (N - k) =
-# \sum_k (k - 1) = N (N - 1) / 2$.
+# Dividing the numerator and the denominator by $\sum_k \pi_k$ gives the formula. The ratio decreases with $\bar k$ and
+# equals 1 if $N - \bar k = \bar k - 1$. The last statement follows because $\sum_t \pi_k(t) = 1$ for every $k$ and
+# $\sum_k (N - k) = \sum_k (k - 1) = N (N - 1) / 2$.
 # ```
 # ````
 
@@ -561,7 +567,7 @@ show(roles_exchanged(d=d, n_tokens=n_tokens, seed=seed))
 @claim(
     "S1.10",
     "Eqs. S68, S72, S76",
-    "in autoregressive training, the ratio of both expected counts depends on the positions of the token",
+    "in autoregressive training, the ratio of the two expected counts depends on the positions of the token",
     Verdict.HOLDS,
 )
 def autoregressive_ratio(n_tokens=12, draws=4000, seed=0):
@@ -573,7 +579,7 @@ def autoregressive_ratio(n_tokens=12, draws=4000, seed=0):
         yield monte_carlo(rf"$\mu_c$, token {t}", counts.context[:, t], expected.context[t])
         yield monte_carlo(rf"$\mu_p$, token {t}", counts.predicted[:, t], expected.predicted[t])
         yield monte_carlo(rf"$\mu_c - R \mu_p$, $R$ = {ratio:.3f} by Eq. S68, token {t}", balance, 0)
-        words = rf"$R$ against $(N - \bar k)/(\bar k - 1)$, mean position $\bar k$ = {k[t]:.2f}"
+        words = rf"$R$, compared with $(N - \bar k)/(\bar k - 1)$ for the mean position $\bar k$ = {k[t]:.2f}"
         yield exact(words, ratio, (n_tokens - k[t]) / (k[t] - 1), paper="")
     n_pairs = n_tokens * (n_tokens - 1) / 2
     yield exact(r"$\mu_c$ summed over the vocabulary", expected.context.sum(), n_pairs, paper="")
@@ -590,7 +596,7 @@ show(autoregressive_ratio(n_tokens=n_tokens, draws=draws, seed=seed))
 
 
 # %%
-@claim("S1.10", "Eq. S69", "in bidirectional training, both counts are equal", Verdict.HOLDS)
+@claim("S1.10", "Eq. S69", "in bidirectional training, the two counts are equal", Verdict.HOLDS)
 def bidirectional_ratio(n_tokens=12, draws=200, seed=0):
     s = simulation(n_tokens, draws, seed, Objective.BIDIRECTIONAL)
     marginals = s.chain.marginals(n_tokens)
@@ -600,7 +606,7 @@ def bidirectional_ratio(n_tokens=12, draws=200, seed=0):
     difference = s.counts.context - expected.ratio * s.counts.predicted
     yield exact(r"largest $|\mu_c - \mu_p|$ over sequences and tokens", difference.abs().max())
     distance = (s.counts.context - partners * occurrences).abs().max()
-    yield exact(r"largest distance of $\mu_c$ from $N - 1$ times the occurrences", distance)
+    yield exact(r"largest distance of $\mu_c$ from $N - 1$ times the number of occurrences", distance)
 
 
 show(bidirectional_ratio(n_tokens=n_tokens, seed=seed))
@@ -610,9 +616,9 @@ show(bidirectional_ratio(n_tokens=n_tokens, seed=seed))
 @claim(
     "S1.10",
     "Eqs. S77, S78, S81",
-    "in masked training, both expected counts are equal",
+    "in masked training, the two expected counts are equal",
     Verdict.HOLDS,
-    remark="""The proof assumes that all positions and all tokens have the same mask rate. Under this assumption, the statement is true even
+    remark="""In the proof, all positions and all tokens are assumed to have the same mask rate. Under this assumption, the statement is true even
     if the masks of two positions depend on each other. Tokens such as [CLS] and [SEP] violate the assumption, because they serve as
     context and are never predicted. In the third line of Eq. S79, the expectation of the inner sum is missing.""",
 )
@@ -654,7 +660,7 @@ def masked_expectation(n_tokens=4, mask_rate=0.15, seed=0):
     for symbol, side in ((r"$\mu_c$", "context"), (r"$\mu_p$", "predicted")):
         mean, formula = probability @ getattr(counts, side)[:, TOKEN], getattr(expected, side)[TOKEN]
         yield exact(f"{symbol}, token {TOKEN}", mean, formula)
-        yield compare(f"{symbol}, token {TOKEN}, against the printed value", mean, "≠", n_tokens * formula, 0.1)
+        yield compare(f"{symbol}, token {TOKEN}, compared with the printed value", mean, "≠", n_tokens * formula, 0.1)
 
 
 show(masked_expectation(mask_rate=mask_rate, seed=seed))
@@ -663,8 +669,8 @@ show(masked_expectation(mask_rate=mask_rate, seed=seed))
 # ## The sums in the proof
 #
 # In Equation S73, the sum over predicted positions ends at $N - 1$ instead of $N$. In Equations S74, S75, S83 and S84, the
-# positions start at 0 instead of 1. With the correct limits, the sums in Equations S83 and S84 have the values that the paper
-# states.
+# sums over positions start at 0 instead of 1.  With the correct limits, the sums in Equations S83 and S84 have the values
+# that the paper states.
 
 
 # %%
@@ -676,7 +682,7 @@ def positions(n_tokens: int) -> range:
 @claim(
     "S1.10",
     "Eqs. S73-S75, S83, S84",
-    "the sums over positions have these limits",
+    "the sums over positions have the stated limits",
     Verdict.MISPRINT,
     printed=r""""$\mu_p(t^*) = \sum_{l=1}^{N-1} \sum_{k=1}^{l-1} \mathbb{1}\{t_l = t^*\}$", "the number of tokens predicted by
     $t^*$"; "$\sum_{k=0}^N$".""",
@@ -688,27 +694,34 @@ def limits_of_sums(n_tokens=12, draws=200, seed=0):
     s, n = simulation(n_tokens, draws, seed), n_tokens
     occurs = torch.nn.functional.one_hot(s.tokens, N_VOCAB).double()  # (draws, N, V)
     right, printed = (sum((k - 1) * occurs[:, k - 1] for k in ks if k) for ks in (positions(n), range(1, n)))
-    yield exact("S73 to N: largest difference", (right - s.counts.predicted).abs().max())
-    yield compare("S73 to N − 1: largest difference", (printed - s.counts.predicted).abs().max(), "≠", 0, 0.5)
+    yield exact("Eq. S73 with the upper limit $N$: largest difference", (right - s.counts.predicted).abs().max())
+    yield compare(
+        "Eq. S73 with the upper limit $N - 1$: largest difference",
+        (printed - s.counts.predicted).abs().max(),
+        "≠",
+        0,
+        0.5,
+    )
     half = n * (n - 1) / 2
     yield exact(r"$\sum_k (N - k)$, $k$ from 1", sum(n - k for k in positions(n)), half, 0)
-    words = r"$\sum_k (N - k)$, $k$ from 0, against $N(N-1)/2$"
+    words = r"$\sum_k (N - k)$, $k$ from 0, compared with $N(N-1)/2$"
     yield compare(words, sum(n - k for k in range(n + 1)), "≠", half, 0.5)
 
 
 show(limits_of_sums(n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
-# Equation S86 contains the limit $T$ instead of $N$ and the token $t$ instead of $t^*$. The factors for earlier positions add
-# up to 1, so the equation reduces to the law of total probability. This law is true for every process.
+# Equation S86 contains the limit $T$ instead of $N$ and the token $t$ instead of $t^*$. The factors for earlier positions
+# sum to 1, so that the equation reduces to the law of total probability, which holds for every process.
 #
 # ## Correlations matter only through positions
 #
-# In the paper, the ratio is explained by correlations between tokens (around Equations S82 to S87). By {prf:ref}`prop-s1-10`,
-# however, the ratio depends only on the marginals $\Pr[t_k = t]$, which are the probabilities of token $t$ at each position
-# $k$. {numref}`fig-ratio-by-text` distinguishes between these two explanations. The first text is a Markov chain, and the
-# second text consists of independent tokens. These two texts have the same marginals, which change along the sequence. The
-# third text is the same Markov chain, but with a start for which all positions have the same marginal.
+# In the paper, the ratio is attributed to correlations between tokens (around Equations S82 to S87). By
+# {prf:ref}`prop-s1-10`, however, the ratio depends only on the marginal distributions $\Pr[t_k = t]$, which are the
+# probabilities of token $t$ at each position $k$. {numref}`fig-ratio-by-text` separates these two explanations. The first
+# text is generated by a Markov chain, and the second text consists of independent tokens. Both texts have the same marginal
+# distributions, which change along the sequence. The third text is generated by the same Markov chain, but with an initial
+# distribution for which the marginal distribution is the same at all positions.
 
 
 # %%
@@ -731,12 +744,12 @@ def correlation_is_irrelevant(n_tokens=12, draws=4000, seed=0):
     stationary = simulation(n_tokens, draws, seed, stationary=True)
     start = stationary.chain.start[TOKEN]  # its marginal at every position
     twice = (stationary.tokens[:, :2] == TOKEN).all(-1).double()
-    words = r"$\Pr[t_1 = t_2 = t]$ against the product of marginals"
+    words = r"$\Pr[t_1 = t_2 = t]$, compared with the product of the marginal probabilities"
     yield monte_carlo(words, twice, start**2, "≠", paper="")
     words = r"$\mu_c - \mu_p$, correlated and stationary"
     yield monte_carlo(words, surplus(stationary.counts, TOKEN), 0, paper="")
     drift = surplus(independent_text(n_tokens, draws, seed), TOKEN)
-    words = r"$\mu_c - \mu_p$, independent, marginals that drift"
+    words = r"$\mu_c - \mu_p$, independent, marginals that change along the sequence"
     yield monte_carlo(words, drift, 0, "≠", paper="")
     marginals = drifting_chain(seed).marginals(n_tokens)
     expected = surplus(expected_counts(Objective.AUTOREGRESSIVE, marginals), TOKEN)
@@ -749,11 +762,11 @@ show(correlation_is_irrelevant(n_tokens=n_tokens, draws=draws, seed=seed), unfol
 # %% [markdown]
 # A token therefore serves as context more often than it is predicted if it stands early *in the sequences on which the model is trained*.
 #
-# ## Order relative to other tokens is not enough
+# ## Order relative to other tokens is not sufficient
 #
-# According to the text around Equations S82 to S87 of the paper, the ratio is likely to exceed 1 for tokens that are likely to
-# precede other tokens. However, it is not enough that a token precedes certain other tokens. In a stationary cycle, for
-# example, every token precedes the next token, but all ratios are 1.
+# According to the text around Equations S82 to S87 of the paper, the ratio is likely to exceed 1 for tokens that are likely
+# to precede other tokens. However, it is not sufficient that a token precedes certain other tokens. In a stationary cycle,
+# for example, every token precedes the next token, but all ratios are 1.
 
 
 # %%
@@ -790,19 +803,19 @@ def preceding_is_not_enough(n_tokens=12):
     words = "largest |ratio − 1| if every token always precedes the next token and the sequences are cut at random positions"
     yield exact(words, (anywhere.ratio - 1).abs().max(), paper="> 0")
     yield exact("mean position of a token that opens every sequence", mean_position(marginals)[TOKEN], 1)
-    yield exact(r"$\mu_p$ of that token", opens.predicted[TOKEN])
-    yield exact(r"$\mu_c$ of that token", opens.context[TOKEN], n_tokens - 1)
+    yield exact(r"$\mu_p$ of a token that opens every sequence", opens.predicted[TOKEN])
+    yield exact(r"$\mu_c$ of a token that opens every sequence", opens.context[TOKEN], n_tokens - 1)
 
 
 show(preceding_is_not_enough(n_tokens=n_tokens))
 
 # %% [markdown]
-# The proof of Theorem S1.12 of the paper starts with a ratio above 1 for most tokens (S96) and concludes that $t^*$ helps to
-# predict *fewer* tokens than help to predict $t^*$. The opposite is true: if the ratio is above 1, $t^*$ helps to predict
-# *more* tokens than help to predict $t^*$. Moreover, it is an assumption about the corpus that the ratio exceeds 1 for most
-# tokens. Both counts have the same sum over the vocabulary ({prf:ref}`prop-s1-10-position`), so if the ratio is above 1 for
-# some tokens, it must be below 1 for other tokens. If the same token begins every sequence and all tokens are equally likely
-# afterwards, the ratio exceeds 1 only for this token.
+# In the proof of Theorem S1.12 of the paper, the authors start from a ratio above 1 for most tokens (Eq. S96) and conclude
+# that $t^*$ helps to predict *fewer* tokens than help to predict $t^*$. The opposite is true: if the ratio is above 1, $t^*$
+# helps to predict *more* tokens than help to predict $t^*$. Moreover, a ratio above 1 for most tokens is an assumption about
+# the corpus. Both expected counts have the same sum over the vocabulary ({prf:ref}`prop-s1-10-position`). Hence, if the
+# ratio is above 1 for some tokens, it must be below 1 for other tokens. For example, if the same token begins every sequence
+# and all tokens are equally likely afterwards, the ratio exceeds 1 only for this token.
 
 
 # %%
@@ -815,7 +828,7 @@ show(preceding_is_not_enough(n_tokens=n_tokens))
     is smaller than the average number of tokens that predict it".""",
     place="the proof of Theorem S1.12, after Eq. S96",
     holds="""The average number of tokens that are predicted by $t^*$ is larger. It is an assumption about the corpus that the ratio exceeds
-    1 for *most* tokens. This assumption does not follow from S1.10, because both counts have the same sum over the vocabulary.""",
+    1 for *most* tokens. This assumption does not follow from Prop. S1.10, because both counts have the same sum over the vocabulary.""",
 )
 def sign_of_the_ratio(n_tokens=12, draws=4000, seed=0):
     s = simulation(n_tokens, draws, seed)
@@ -823,7 +836,7 @@ def sign_of_the_ratio(n_tokens=12, draws=4000, seed=0):
     t = int(ratio.argmax())
     one_opens = expected_counts(Objective.AUTOREGRESSIVE, opening(returns=True).marginals(n_tokens))
     yield compare(rf"$\mu_c / \mu_p$, token {t}", ratio[t], ">", 1, 0.05)
-    words = f"tokens predicted by token {t}, minus tokens that predict it"
+    words = f"number of tokens that token {t} helps to predict, minus number of tokens that help to predict token {t}"
     yield monte_carlo(words, surplus(s.counts, t), 0, ">", paper="< 0")
     words = f"number of tokens (of {N_VOCAB}) with a ratio above 1 if one token begins every sequence"
     yield exact(words, (one_opens.ratio > 1).sum(), 1, 0)
@@ -834,8 +847,9 @@ show(sign_of_the_ratio(n_tokens=n_tokens, draws=draws, seed=seed))
 # %% [markdown]
 # ## What it means for you
 #
-# - Check how the sequences of your training data are cut. If they are cut at uniformly random positions, every token serves as context
-#   as often as it is predicted.
+# - Check how the sequences of your training data are cut from the text. If they are cut at uniformly random positions, every
+#   token serves as context as often as it is predicted.
 # - Do not expect most tokens of a corpus to serve as context more often than they are predicted. If some tokens do, other
 #   tokens must be predicted more often.
-# - Do not conclude from such counts that a matrix has long columns ([column dominance](column_dominance_details.py)).
+# - Do not conclude from such counts that the columns of a matrix have large norms (see [column
+#   dominance](column_dominance_details.py)).

@@ -7,12 +7,12 @@
 # ---
 
 # %% [markdown]
-# # Details: heads or their sum
+# # Details: Individual heads or their sum
 #
-# A layer of attention has several heads, and each head has its own query-key matrix. The paper {cite}`saponati2025` scores the sum
-# of these matrices, although a model applies the softmax to each head and never to the sum. On the page [Encoders and
-# decoders](pretrained_survey.py), we therefore asked whether the individual heads of trained encoders are symmetric or only their sum.
-# This page contains the evidence for our answer.
+# A layer of attention has several heads, and each head has its own query-key matrix. The paper {cite}`saponati2025` scores
+# the sum of these matrices, although a model applies the softmax to each head and never to the sum. On the page [Encoders
+# and decoders](pretrained_survey.py), we therefore asked whether the individual heads of trained encoders are symmetric or
+# only their sum. On this page, we give the evidence for our answer.
 #
 # **In most families of encoders, the individual heads are symmetric, and the sum over heads is even more symmetric.** For the median
 # encoder family, individual heads score {glue:text}`heads-encoders` and the sum over heads scores {glue:text}`sum-encoders`. For the
@@ -21,7 +21,7 @@
 # less in encoders.
 
 # %% tags=["parameters", "remove-input"]
-model: str = "all-MiniLM-L6-v2"  # recorded model whose pairs of heads are computed again if its weights are at hand
+model: str = "all-MiniLM-L6-v2"  # recorded model whose pairs of heads are recomputed if its weights are available
 
 # %% tags=["remove-cell"]
 from itertools import product
@@ -86,10 +86,10 @@ glue("share-every", as_percent(compared(alone, "heads").separation.auc))
 assert set(alone["family"]) - set(of_families["family"]) == {"BART g2p"}
 gap = verified(model, evidence().pairs)
 assert gap is None or gap < 1e-12
-recomputed = f"""When this page was built, the overlaps between the heads of {model} were computed again from its weights, and they
-    agreed with the recorded overlaps."""
-from_record = f"""All numbers were computed from recorded overlaps between heads. The weights of {model} were not available when this
-    page was built, so we could not compute its overlaps again."""
+recomputed = f"""When we built this page, we recomputed the overlaps between the heads of {model} from its weights, and they agreed
+    with the recorded overlaps."""
+from_record = f"""All numbers were computed from recorded overlaps between heads. The weights of {model} were not available when we
+    built this page, so we could not recompute its overlaps."""
 glue("again", " ".join((from_record if gap is None else recomputed).split()))
 
 # %% tags=["remove-input"]
@@ -97,24 +97,25 @@ heads_and_sums(evidence())
 
 # %% [markdown]
 # :::{admonition} How sure is this?
-# - Models that share authors, data or training recipe form a *family*, and each family counts once. The numbers above are medians over
-#   {glue:text}`n-encoders` families of encoders and {glue:text}`n-decoders` families of decoders. {glue:text}`again`
-# - The layers of all these families have several heads. BART g2p, the only family whose layers have a single head, is an exception,
-#   because its decoder is more symmetric than its encoder.
+# - Models that share authors, training data or a training recipe form a *family*, and each family counts once. The numbers
+#   above are medians over {glue:text}`n-encoders` families of encoders and {glue:text}`n-decoders` families of decoders.
+#   {glue:text}`again`
+# - The layers of all these families have several heads. We excluded BART g2p, the only family whose layers have a single
+#   head. In this family, the decoder is more symmetric than the encoder.
 # - We did not match the sizes of the models. Among the released encoders, [larger models are less
 #   symmetric](pretrained_survey.py#larger-encoders-are-less-symmetric).
-# - We discovered the difference between the skew-symmetric parts in the same families in which we tested it. We also compared several
-#   measures, and we did not correct the p-values for this.
+# - We discovered the difference between the skew-symmetric parts in the same families in which we tested it. We also
+#   compared several measures, and we did not correct the p values for these multiple comparisons.
 # :::
 #
 # ## Individual heads
 #
-# Heads with random weights have symmetry scores close to zero, and we know the range that contains 95 % of these scores. Among the
-# individual heads of encoders, {glue:text}`outside-encoders` score above this range. Among the individual heads of decoders,
-# {glue:text}`outside-decoders` score above this range. We compared each family of encoders with each family of decoders, using only
-# families whose layers have several heads. In {glue:text}`share-several` of these pairs, the heads of the encoder are more symmetric
-# than the heads of the decoder. If we include BART g2p, this share is {glue:text}`share-every`, which could be due to chance because
-# there are so few families.
+# Heads with random weights have symmetry scores close to zero, and we know the range that contains 95 % of these scores. Of
+# the individual heads of encoders, {glue:text}`outside-encoders` score above this range, and so do
+# {glue:text}`outside-decoders` of the individual heads of decoders. We compared each family of encoders with each family of
+# decoders, using only families whose layers have several heads. In {glue:text}`share-several` of these pairs, the heads of
+# the encoder are more symmetric than the heads of the decoder. If we include BART g2p, this share is
+# {glue:text}`share-every`, which could be due to chance because the number of families is so small.
 
 
 # %%
@@ -141,7 +142,7 @@ def section_3_symmetry_of_heads():
     words = f"layers with several heads: two-sided p of a test with {several.n_exchanges} exchanges"
     yield compare(words, several.p, "<", 0.05)
     largest = (survey["symmetry"] - survey["recorded"]).abs().max(skipna=False)
-    words = f"largest difference between the scores of {len(survey)} layers and heads here and in the survey"
+    words = f"largest difference between the scores on this page and in the survey, over {len(survey)} layers and heads"
     yield exact(words, largest, 0, SIX_DIGITS)
 
 
@@ -173,27 +174,29 @@ show(section_3_symmetry_of_heads())
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# *1.* Both sides are bilinear in the heads. To compute the terms, products of size $d_h \times d_h$ are sufficient. With
-# $C_{gh} = W_{k,g}^\top W_{q,h}$, the number $t_{gh}$ is the sum of the entries of $C_{gh} \odot C_{hg}^\top$, and $p_{gh}$ is the
-# sum of the entries of $W_{q,g}^\top W_{q,h} \odot W_{k,g}^\top W_{k,h}$. This follows from
-# $\mathrm{Tr}(W_{q,g} W_{k,g}^\top W_{q,h} W_{k,h}^\top) = \mathrm{Tr}(C_{gh} C_{hg})$ and, by a cyclic exchange of the factors, from
+# *1.* The two equations follow because trace and inner product are bilinear in the heads. To compute the terms, products of
+# size $d_h \times d_h$ are sufficient. Let $C_{gh} = W_{k,g}^\top W_{q,h}$. Then $t_{gh}$ is the sum of the entries of
+# $C_{gh} \odot C_{hg}^\top$, and $p_{gh}$ is the sum of the entries of $W_{q,g}^\top W_{q,h} \odot W_{k,g}^\top W_{k,h}$.
+# This follows from $\mathrm{Tr}(W_{q,g} W_{k,g}^\top W_{q,h} W_{k,h}^\top) = \mathrm{Tr}(C_{gh} C_{hg})$ and, by a cyclic
+# exchange of the factors, from
 # $\mathrm{Tr}(M_g^\top M_h) = \mathrm{Tr}\bigl((W_{k,g}^\top W_{k,h})^\top W_{q,g}^\top W_{q,h}\bigr)$.
 #
 # *2.* These equations follow from $S_h = (M_h + M_h^\top)/2$, $N_h = (M_h - M_h^\top)/2$ and
 # $\langle M_g, M_h^\top \rangle = t_{gh}$.
 #
 # *3.* For a single head, part 2 implies that $\|S_h\|_F^2 = \tfrac12 (1 + s_h) \|M_h\|_F^2$ and
-# $\|N_h\|_F^2 = \tfrac12 (1 - s_h) \|M_h\|_F^2$. The sums of these two numbers over the heads have the ratio
-# $(1 + s_0)/(1 - s_0)$. Multiplied by $G_s/G_n$, this ratio becomes $\|S\|_F^2 / \|N\|_F^2$.
+# $\|N_h\|_F^2 = \tfrac12 (1 - s_h) \|M_h\|_F^2$. Hence $\sum_h \|S_h\|_F^2 / \sum_h \|N_h\|_F^2 = (1 + s_0)/(1 - s_0)$.
+# Multiplying this ratio by $G_s/G_n$ gives $\|S\|_F^2 / \|N\|_F^2$.
 #
-# *4.* $\mathbb{E} \|\sum_h \epsilon_h S_h\|_F^2 = \sum_{g,h} \mathbb{E}[\epsilon_g \epsilon_h] \langle S_g, S_h \rangle$, and only the
-# terms with $g = h$ remain. The same holds for the skew-symmetric parts.
+# *4.* Let $\epsilon_h$ be the random sign of head $h$. Then $\mathbb{E} \|\sum_h \epsilon_h S_h\|_F^2 = \sum_{g,h}
+# \mathbb{E}[\epsilon_g \epsilon_h] \langle S_g, S_h \rangle$, where only the terms with $g = h$ remain. The same holds for
+# the skew-symmetric parts.
 # ```
 # ````
 #
-# The sum over heads can therefore be more symmetric than the individual heads for two reasons. Either the symmetric parts of the heads
-# resemble each other, or the skew-symmetric parts of the heads cancel each other. The skew-symmetric parts cancel, for example, if one
-# head is the transpose of another.
+# The sum over heads can therefore be more symmetric than the individual heads for two reasons: the symmetric parts of the
+# heads resemble each other, or the skew-symmetric parts of the heads cancel. For example, the skew-symmetric parts of two
+# heads cancel if one head is the transpose of the other.
 
 
 # %% tags=["remove-cell"]
@@ -231,16 +234,16 @@ def score_of_a_sum():
     traces = r"largest relative error of $\operatorname{Tr}(M_g M_h)$, computed with small products"
     for words, pairs, left, right in (
         (traces, "traces", m.mT, m),
-        (r"the same for $\langle M_g, M_h \rangle$", "products", m, m),
-        (r"the same for $\langle S_g, S_h \rangle$", "symmetric", symmetric, symmetric),
-        (r"the same for $\langle N_g, N_h \rangle$", "skew", skew, skew),
+        (r"largest relative error of $\langle M_g, M_h \rangle$", "products", m, m),
+        (r"largest relative error of $\langle S_g, S_h \rangle$", "symmetric", symmetric, symmetric),
+        (r"largest relative error of $\langle N_g, N_h \rangle$", "skew", skew, skew),
     ):
         yield exact(words, largest_gap(getattr(by_pair, pairs), products_of_pairs(left, right)))
     s, layer = symmetry_score(form.dense()), parts(**by_pair.sums())
     words = f"score of the layer from the pairs of {len(m)} heads, compared with the score of the dense sum"
     yield exact(words, layer["symmetry"], s)
     quotient = layer["factor"] * ratio(layer["heads"]) / ratio(s)
-    yield exact("right side of the equation divided by its left side", quotient, 1)
+    yield exact("right-hand side of the equation, divided by its left-hand side", quotient, 1)
     for name, of, words in (("G_s", symmetric, "symmetric"), ("G_n", skew, "skew")):
         dense = of.sum(0).square().sum() / of.square().sum()
         about = "skew-symmetric" if words == "skew" else words
@@ -248,7 +251,9 @@ def score_of_a_sum():
         yield exact(quantity, layer[f"{words}_gain"], dense)
     signs = torch.tensor(list(product((1, -1), repeat=len(m))), dtype=torch.float64)
     turned = torch.stack([torch.einsum("g,gh,h->", e, by_pair.symmetric, e) for e in signs])
-    yield exact("mean of $G_s$ over all signs of the heads", turned.mean() / by_pair.symmetric.trace(), 1)
+    yield exact(
+        "mean of $G_s$ over all combinations of signs of the heads", turned.mean() / by_pair.symmetric.trace(), 1
+    )
 
 
 show(score_of_a_sum())
@@ -259,12 +264,13 @@ show(score_of_a_sum())
 # We divide the squared norm of the sum over heads by the sum of the squared norms of the heads. This ratio is the *gain*. We compute
 # the gain separately for the symmetric parts and for the skew-symmetric parts of the heads ({numref}`fig-head-gains`).
 #
-# The symmetric parts of the heads reinforce each other in both encoders and decoders. For the median encoder family, the gain of the
-# symmetric parts is {glue:text}`symmetric-gain-encoders`, and for the median decoder family, it is
-# {glue:text}`symmetric-gain-decoders`. We cannot tell whether encoders and decoders differ in this gain. The gain of the
-# skew-symmetric parts, however, separates the two groups. It is {glue:text}`skew-gain-encoders` for the median encoder family and
-# {glue:text}`skew-gain-decoders` for the median decoder family. As a result, summing over heads increases the symmetry score
-# of the median family by {glue:text}`added-encoders` in encoders and by {glue:text}`added-decoders` in decoders.
+# The symmetric parts of the heads reinforce each other in both encoders and decoders. For the median encoder family, the
+# gain of the symmetric parts is {glue:text}`symmetric-gain-encoders`, and for the median decoder family, it is
+# {glue:text}`symmetric-gain-decoders`. We cannot tell whether encoders and decoders differ in this gain. In contrast,
+# encoders and decoders clearly differ in the gain of the skew-symmetric parts, which is {glue:text}`skew-gain-encoders` for
+# the median encoder family and {glue:text}`skew-gain-decoders` for the median decoder family. As a result, summing over
+# heads increases the symmetry score by {glue:text}`added-encoders` for the median encoder family and by
+# {glue:text}`added-decoders` for the median decoder family.
 
 # %% tags=["remove-input"]
 gains(evidence())
@@ -301,7 +307,7 @@ def section_3_symmetry_of_the_sum():
     yield end_against_half(skew, "family_high", "<", adds, "resampled families")
     return {
         "remark": f"""The *factor* is the number by which summing over heads multiplies the ratio of the squared norms of the
-        symmetric and the skew-symmetric part. Because we compared {spelled(len(results))} measures, its p-value has to be
+        symmetric and the skew-symmetric part. Because we compared {spelled(len(results))} measures, its p value has to be
         multiplied by {spelled(len(results))}, which gives {min(1.0, len(results) * factor.p):.3f}. {OF_SUMS}"""
     }
 
@@ -321,7 +327,9 @@ show(section_3_symmetry_of_the_sum(), unfolded=True)
 def section_3_symmetric_parts_of_heads():
     results = of_sums()
     yield from both_ends(results["symmetric_gain"].separation, "gain of the symmetric parts", "families")
-    yield from both_ends(results["symmetric_overlap"].separation, "the same per pair of heads", "families")
+    yield from both_ends(
+        results["symmetric_overlap"].separation, "gain of the symmetric parts per pair of heads", "families"
+    )
     yield from both_ends(
         results["multiple"].separation, "the ratio of s of the sum to s of the heads (where positive)", "families"
     )
@@ -364,26 +372,27 @@ by_chance = changes(layers).query("at_random")["change"].abs().max()
 table(
     without_parts(layers),
     name="tab-without-parts",
-    caption="Symmetry score of the sum over heads for the median family, after a part was removed from every head. The last column shows"
-    " which share of the increase by summing remains in encoders. If we remove the same number of random directions or coordinates,"
+    caption="Symmetry score of the sum over heads for the median family, after removing a part from every head. The last column lists the"
+    " share of the increase through summing that remains in encoders. If we remove the same number of random directions or coordinates,"
     f" the score of a family changes by at most {by_chance:.2f}.",
     formats={"s of encoders": ".2f", "s of decoders": ".2f"},
-    folded="Show the symmetry score without each of these parts",
+    folded="Symmetry scores without each of these parts",
 )
 
 # %% [markdown]
-# The mean direction is the vector $(1, \dots, 1)$. Layer normalisation subtracts the component along this vector, whereas the
-# normalisations of T5, SmolLM2 and stories260K do not. The largest coordinates are the 1 % of the coordinates whose rows and columns
-# have the largest norms. The leading pairs are the first pairs of singular vectors of the sum. A large part of the increase disappears
-# only if we remove the leading 2 % or 10 % of these pairs. These pairs contain much of the squared norm, and we selected them by means
-# of the sum itself, so part of this loss is due to the selection.
+# In the table, the mean direction is the vector $(1, \dots, 1)$. Layer normalisation subtracts the component along this
+# vector, whereas the normalisations in T5, SmolLM2 and stories260K do not. The largest coordinates are the 1 % of the
+# coordinates whose rows and columns have the largest norms. The leading pairs are the first few pairs of singular vectors of
+# the sum over heads. A large part of the increase disappears only if we remove the leading 2 % or 10 % of these pairs. These
+# pairs contain a large part of the squared norm. Moreover, we selected them from the sum itself, so that part of the loss is
+# due to the selection.
 
 
 # %%
 @claim(
     "Section 3",
     "(symmetry, without parts of the form)",
-    "encoders are still more symmetric than decoders without their largest coordinates, leading directions or diagonal",
+    "encoders remain more symmetric than decoders if we remove the largest coordinates, leading directions or diagonal",
     Verdict.HOLDS,
     remark=f"""We remove the same part from every head. Without the leading 10 % of the pairs of directions, we cannot tell whether
     summing over heads still increases the symmetry more in encoders than in decoders. {OF_SUMS}""",
@@ -406,11 +415,12 @@ show(section_3_symmetry_after_removals())
 # %% [markdown]
 # ## What it means for you
 #
-# - The score of a layer is the score of a sum, but the model applies the softmax to each head separately. In {glue:text}`more` of
-#   {glue:text}`n-encoders` families of encoders, more than half of the symmetry score of the sum arises only by summing.
+# - The score of a layer is the score of the sum over heads, but the model applies the softmax to each head separately. In
+#   {glue:text}`more` of {glue:text}`n-encoders` families of encoders, more than half of the symmetry score of the sum arises
+#   only through summing.
 # - You should therefore look at the individual heads as well as at the sum. To score individual heads, run
 #   `attngeo score MODEL --per-head`.
 # - Compare only layers with the same number of heads, or compare individual heads. Twelve heads form 66 pairs, each of which can
 #   increase the symmetry of the sum, whereas two heads form only one pair.
-# - We do not know why, in encoders, the symmetric parts of the heads resemble each other more than the skew-symmetric parts do. The
-#   [position embeddings](positions.py) are one reason.
+# - We do not fully understand why, in encoders, the symmetric parts of the heads resemble each other more than the
+#   skew-symmetric parts do. The [position embeddings](positions.py) are one reason.

@@ -68,10 +68,10 @@ def errors_times_keys(kinds: dict[str, Float[Tensor, "draws d d"]]) -> str:
     found = f"""the mean log ratio of unevenness is {number(float(log_unevenness(causal).mean()), 2, "+")} if the next token is predicted and
         {number(float(log_unevenness(both).mean()), 2, "+")} if tokens are predicted from both sides"""
     if heavier(causal) == heavier(both) == "columns heavier":
-        return f"""If the coefficients are errors times keys, the columns are the more uneven side for both objectives ({found}). This
-            condition therefore does not distinguish decoders from encoders."""
-    return f"""With the parameters of this run, coefficients that are errors times keys do not make the columns the more uneven
-        side with both objectives by more than four standard errors ({found})."""
+        return f"""If the coefficients are errors times keys, the columns are more uneven than the rows for both objectives
+            ({found}). This condition therefore does not distinguish decoders from encoders."""
+    return f"""With the parameters of this run, coefficients that are errors times keys do not make the columns more uneven than the
+        rows by more than four standard errors for both objectives ({found})."""
 
 
 @house_style()

@@ -48,7 +48,7 @@ def ratio_by_text(texts: dict[str, Counts]) -> CaptionedFigure:
     panel.legend()
     told = "" if differ_from_one(texts) else " With so few sequences, no ratio differs significantly from 1."
     caption = f"""How often a word serves as context, divided by how often it is predicted, in three simulated texts with a vocabulary of five
-    words. The texts are read from left to right. If we remove the correlations between the words, the ratios stay the same. If every
+    words. The texts are read from left to right. If we remove the correlations between the words, the ratios do not change. If every
     word is equally likely at all positions, all ratios are 1. The bars show two standard errors in each direction.{told}"""
     alt = f"""Five words with three points each: how often the word is context, divided by how often it is predicted. The two
     texts in which words have preferred positions agree, with and without correlations. The points of the third text lie on the
