@@ -158,9 +158,9 @@ table(
 # intervals exclude 0.
 #
 # Press *Play* to watch the training of four such models from the same initial weights, and switch between learned position
-# embeddings (*a table*) and rotary positions. With learned position embeddings, $W_{qk}$ of the encoder becomes symmetric
-# about its diagonal, and so does the part of $W_{qk}$ that compares positions. The pictures show the first layer of a single
-# run of each model, whereas {numref}`fig-positions-arms` shows medians over layers.
+# embeddings and rotary positions. With learned position embeddings, $W_{qk}$ of the encoder becomes symmetric about its
+# diagonal, and so does the part of $W_{qk}$ that compares positions. The pictures show the first layer of a single run of
+# each model, whereas {numref}`fig-positions-arms` shows medians over layers.
 
 # %% tags=["remove-input"]
 pictured()

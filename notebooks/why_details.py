@@ -82,8 +82,8 @@ from attngeo.gradients.token_counts import MarkovChain, kernel
 #    Both coherences lie between 0 and $H$. A coherence equals $H$ if and only if the corresponding parts of all heads are
 #    equal.
 # 2. Transposing any of the heads changes neither the norms of $S_h$ and $N_h$ for any head nor $s_h$ and $c_S$. It changes
-#    $s$ only through $c_N$, and $s$ decreases as $c_N$ increases. If an independent toss of a fair coin decides for each
-#    head whether the head is transposed, the expectation of $c_N$ is 1, and the expectation of $s$ is at least the value of
+#    $s$ only through $c_N$, and $s$ decreases as $c_N$ increases. If each head is transposed with probability 1/2,
+#    independently of the other heads, the expectation of $c_N$ is 1, and the expectation of $s$ is at least the value of
 #    {eq}`eq-head-directions` at $c_N = 1$.
 # 3. Let the heads be random and independent of each other, and let $\mathbb{E} M_h = 0$ for all heads except at most one.
 #    Then $\mathbb{E} \|\sum_h S_h\|^2 = \mathbb{E} \sum_h \|S_h\|^2$, and the same holds for the $N_h$.
@@ -499,9 +499,9 @@ def kernel_on_a_wave(n_positions=64, seed=0):
     for f in (1, 5, n_positions // 3):
         w = 2 * math.pi * f / n_positions
         error = relative_error(on_wave(c, f), rotation(g, w))
-        yield exact(f"asymmetric kernel, {f} periods: $B^\\top C B$ compared with $|G| R$, relative difference", error)
+        yield exact(f"asymmetric kernel, periods: {f}: $B^\\top C B$ compared with $|G| R$, relative difference", error)
         s = symmetry_score(on_wave(c, f))
-        yield exact(f"asymmetric kernel, {f} periods: $s$ minus $\\cos 2\\varphi$", s - wave_score(g, w))
+        yield exact(f"asymmetric kernel, periods: {f}: $s$ minus $\\cos 2\\varphi$", s - wave_score(g, w))
     w = 2 * math.pi / n_positions
     distance = 1 - symmetry_score(on_wave(c, 1))
     yield compare(

@@ -312,16 +312,17 @@ show(decoders_with_a_window())
 # ({glue:text}`s-rotary-mask` with the mask, {glue:text}`s-rotary-random` with random characters).
 #
 # The encoders with random characters end with a higher loss ({glue:text}`loss-rotary-random` nats, compared with
-# {glue:text}`loss-rotary-mask` nats with the mask). The difference in symmetry could therefore arise only because the former
-# are at an earlier stage of training. To exclude this, we scored the encoders with the mask at the step at which they first
-# reached the same held-out loss as the encoders with random characters. At equal loss, the difference is still
-# {glue:text}`equal-loss-difference`. We had not planned this comparison. We had planned to test whether the difference
+# {glue:text}`loss-rotary-mask` nats with the mask). The difference in symmetry could therefore arise merely because these
+# encoders are at an earlier stage of training. To exclude this explanation, we scored the encoders with the mask at the step
+# at which they first reached the same held-out loss as the encoders with random characters. At equal loss, the difference is
+# still {glue:text}`equal-loss-difference`. We had not planned this comparison. We had planned to test whether the difference
 # remains after subtracting the multiple of the identity that best fits $W_{qk}$. Since we did not keep the weights of these
 # runs, we could not perform this test.
 #
-# For encoders with learned position embeddings, this experiment is inconclusive. Trained only with masks or only with random
-# characters, these encoders reach losses of only {glue:text}`loss-table-mask` and {glue:text}`loss-table-random` nats,
-# respectively. Only encoders trained with BERT's mixture (80 % mask, 10 % random, 10 % kept) leave the plateau.
+# For encoders with learned position embeddings, this experiment is inconclusive. If these encoders are trained only with
+# masks or only with random characters, their losses remain at {glue:text}`loss-table-mask` and
+# {glue:text}`loss-table-random` nats, respectively. Only encoders trained with BERT's mixture (80 % mask, 10 % random, 10 %
+# kept) leave the plateau.
 
 # %% tags=["remove-input"]
 table(
