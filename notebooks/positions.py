@@ -36,7 +36,7 @@ from livingpaper.claims.claim import Verdict, claim, compare
 from attngeo.files.checkout import data
 from attngeo.experiments.runs.arms import Contrast, whole_arms
 from attngeo.experiments.runs.experiments import read_experiment
-from attngeo.experiments.runs.numbers_in_words import as_score, number, spelled
+from attngeo.experiments.runs.numbers_in_words import as_score, joined_by_and, number, spelled
 from attngeo.experiments.runs.record import Run
 from livingpaper.released_results import absolute_against_others, families_by_positions, released_results
 
@@ -71,8 +71,8 @@ of_characters = [e for e in experiments.values() if e.plan.name in positions.CHA
 with_table = [compared.directionality(e, "learned") for e in of_characters]
 with_rotary = [compared.directionality(e, "rotary") for e in of_characters]
 assert all(e.low > 0 for e in with_table) and all(e.value < 0 for e in with_rotary)
-glue("d-table", ", ".join(as_score(e.value) for e in with_table))
-glue("d-rotary", ", ".join(as_score(e.value) for e in with_rotary))
+glue("d-table", joined_by_and([as_score(e.value) for e in with_table]))
+glue("d-rotary", joined_by_and([as_score(e.value) for e in with_rotary]))
 glue("d-plans", len(of_characters))
 glue("d-rotary-told", sum(e.high < 0 for e in with_rotary))
 
@@ -152,10 +152,9 @@ table(
 # score {glue:text}`s-rotary-decoder`, whereas encoders with rotary positions score {glue:text}`s-rotary`. In these models,
 # the type of positional encoding therefore determines whether encoders or decoders are more symmetric. The same is true for
 # the [directionality score $d$](two_scores_details.py), although we had not planned this comparison. In the
-# {glue:text}`d-plans` character-level experiments, the difference in $d$ between encoders and decoders (encoder minus
-# decoder) is {glue:text}`d-table` with learned position embeddings, which agrees in sign with the paper. With rotary
-# positions, the differences are {glue:text}`d-rotary`, and {glue:text}`d-rotary-told` of the {glue:text}`d-plans` confidence
-# intervals exclude 0.
+# {glue:text}`d-plans` character-level experiments, the differences in $d$ (encoder minus decoder) are {glue:text}`d-table`
+# with learned position embeddings, in agreement with the sign that the paper reports. With rotary positions, the differences
+# are {glue:text}`d-rotary`, and {glue:text}`d-rotary-told` of the {glue:text}`d-plans` confidence intervals exclude 0.
 #
 # Press *Play* to watch the training of four such models from the same initial weights, and switch between learned position
 # embeddings and rotary positions. With learned position embeddings, $W_{qk}$ of the encoder becomes symmetric about its

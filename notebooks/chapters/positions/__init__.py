@@ -197,19 +197,20 @@ def symmetry_by_arm(experiments: Mapping[str, Judged], made: str = "") -> Captio
         sns.pointplot(rows, marker="_", markersize=9, err_kws={"linewidth": 1.5}, errorbar=_ends, **style)
         panel.axhline(0, color=NEUTRAL, linewidth=0.8)
         panel.set(xlabel="positional encoding", ylabel="symmetry $s$", title=title)
+        panel.tick_params(axis="x", labelsize="small")  # four names in one panel
         if judgement.outcome is Outcome.UNDECIDED:
             panel.set_title(f"{title}\n(inconclusive)")
             silence = f" The experiment *{title}* is inconclusive, because the encoders with learned position embeddings did not learn."
         means = rows.groupby(["positions", "model"])["s"].mean()
-        brief.append(f"{title}, {' and '.join(number(means[k, 'encoder'], 2) for k in here[:2])}")
+        learned, rotary = (number(means[kind, "encoder"], 2) for kind in here[:2])
+        brief.append(f"*{title}*: {learned} with learned position embeddings and {rotary} with rotary positions")
     panels.flat[0].legend(title=None)
     caption = (
         "Symmetry of $W_{qk}$ after training, by type of positional encoding. Each point shows a seed, and bars show means with"
-        f" 95 % confidence intervals (Student).{silence} Mean scores of encoders with learned position embeddings and with"
-        f" rotary positions: {brief[0]}. {made}".rstrip()
+        f" 95 % confidence intervals (Student).{silence} The mean scores of encoders are"
+        f" as follows: {brief[0]}. {made}".rstrip()
     )
-    means = "; ".join(brief)
-    alt = f"Strip plots of symmetry. Mean scores of encoders with learned position embeddings and with rotary positions: {means}."
+    alt = f"Strip plots of symmetry. The mean scores of encoders are as follows: {'; '.join(brief).replace('*', '')}."
     return CaptionedFigure(figure, "fig-positions-arms", caption, alt)
 
 

@@ -62,7 +62,7 @@ def test_the_recorded_split_is_that_of_the_recorded_runs():
 def test_figures_show_every_seed_and_say_the_means():
     judgement = judged(PLAN, runs(HOLDS | {"clm-bias": 0.3}))
     arms = positions.symmetry_by_arm({"characters": judgement})
-    assert "with learned position embeddings and with rotary positions: characters, 0.50 and 0.05." in arms.caption
+    assert "*characters*: 0.50 with learned position embeddings and 0.05 with rotary positions." in arms.caption
     assert sum(len(c.get_offsets()) for c in arms.figure.axes[0].collections) == 50 and arms.svg()
     five = positions.symmetry_by_arm({f"text {n}": judgement for n in range(5)})
     assert [panel.get_title(loc="left") for panel in one_column(five.figure).axes] == [f"text {n}" for n in range(5)]
