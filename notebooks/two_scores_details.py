@@ -305,8 +305,8 @@ show(bounds_on_the_trace(seed=seed))
 # ````{prf:proposition} Prop. S1.17 (3) of the paper: symmetry of random matrices, corrected
 # :label: prop-s1-17-3
 #
-# Let $M$ be a random $n \times n$ matrix that is almost surely not 0.  Suppose that the distribution of $M$ does not change
-# if the sign of a row is changed, or if rows and columns are permuted independently. Then $\E\, s = 1 / n$. Examples are
+# Let $M$ be a random $n \times n$ matrix that is almost surely not 0.  Suppose that the distribution of $M$ changes neither
+# if the sign of a row is changed nor if rows and columns are permuted independently. Then $\E\, s = 1 / n$. Examples are
 # matrices with independent, identically distributed, symmetric entries, and products $\Wq \Wk\T$ of such matrices, with or
 # without a sum over heads.
 #

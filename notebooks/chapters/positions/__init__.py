@@ -186,7 +186,7 @@ def symmetry_by_arm(experiments: Mapping[str, Judged], made: str = "") -> Captio
     figure, panels = new_figure(6.4, 2.4 * rows_of, rows_of, columns, sharey=True, squeeze=False)
     for panel in panels.flat[len(experiments) :]:
         panel.remove()
-    brief, silence = [], ""
+    brief, listed, silence = [], [], ""
     for panel, (title, judgement) in zip(panels.flat, experiments.items(), strict=False):
         arms = judgement.arms.values()
         rows = pd.concat(pd.DataFrame({"s": arm.values(S)}).assign(**_of(arm)) for arm in arms)
@@ -204,13 +204,16 @@ def symmetry_by_arm(experiments: Mapping[str, Judged], made: str = "") -> Captio
         means = rows.groupby(["positions", "model"])["s"].mean()
         learned, rotary = (number(means[kind, "encoder"], 2) for kind in here[:2])
         brief.append(f"*{title}*: {learned} with learned position embeddings and {rotary} with rotary positions")
+        listed.append(f"{title}, {learned} and {rotary}")
     panels.flat[0].legend(title=None)
     caption = (
         "Symmetry of $W_{qk}$ after training, by type of positional encoding. Each point shows a seed, and bars show means with"
         f" 95 % confidence intervals (Student).{silence} The mean scores of encoders are"
         f" as follows: {brief[0]}. {made}".rstrip()
     )
-    alt = f"Strip plots of symmetry. The mean scores of encoders are as follows: {'; '.join(brief).replace('*', '')}."
+    alt = (
+        f"Strip plots of symmetry. Mean scores of encoders with learned and with rotary positions: {'; '.join(listed)}."
+    )
     return CaptionedFigure(figure, "fig-positions-arms", caption, alt)
 
 
