@@ -137,6 +137,6 @@ def _require_gains(name: str, plans: list[LayerPlan]) -> None:
         # a first layer may have none by its architecture, as ModernBERT's
         if not plan.norm and ((plan.layer and plan.part in folded) or not folded):
             raise CheckpointError(
-                f"{name}: no gain of a layer normalisation right before queries and keys is known, or is in these"
-                f" files, for {plan.part} layer {plan.layer}; score it without folding."
+                f"{name}: the gains of the layer normalisation before queries and keys of {plan.part} layer"
+                f" {plan.layer} are not known or not in these files; score without them (no --fold-norm)."
             )

@@ -127,7 +127,7 @@ REFUSED = {  # in the folder of a checkpoint; what the sentence names
     ". --layer 3": "tiny-bert has no layer 3. Its layers have the numbers 0 to",
     ". --layer 0 --head 4": "Layer 0 of tiny-bert has no head 4. Its heads have the numbers 0 to 3.",
     ". --head 0": "--head needs --layer",
-    ". --fold-norm": "no gain of a layer normalisation",
+    ". --fold-norm": "the gains of the layer normalisation before queries and keys of encoder layer 0 are not known",
     ". --distance -1": "tiny-bert cannot be scored at distance -1: its encoder has no rotary positions",
     ". --distance 1.5": "'1.5' is not a valid integer",
     ". --fold-qk-norm": "no such norms",
