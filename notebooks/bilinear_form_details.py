@@ -287,8 +287,8 @@ def summand(x: Tensor, wv: Tensor) -> Tensor:
     printed=r'"$\hat x_i^\top = x_i^\top + \sum_{j=1}^N \alpha_{ij} x_j W_v$", with $x_j$ a column.',
     place="Section 2.1, Eq. 3, and Section S1.2, Eq. S16",
     holds=r"$\hat x_i^\top = x_i^\top + \sum_j \alpha_{ij} x_j^\top W_v$.",
-    remark="""The printed product is not defined, because $x_j$ is a column. The product $W_v x_j$ is defined, but it is a different vector.
-    Moreover, the tokens $x_0$ to $x_N$ are counted as $N$ tokens.""",
+    remark="""The printed product is not defined, because $x_j$ is a column. The product $W_v x_j$ is defined, but it
+    is a different vector. Moreover, the paper counts the tokens $x_0$ to $x_N$ as $N$ tokens.""",
 )
 def values_enter_as_rows(d=32, n_tokens=12, seed=0):
     layer = random_layer(d, n_tokens, 1, seed)
@@ -394,7 +394,7 @@ def operators_are_not_idempotent(d=16, seed=0):
     m, x = layer.form.dense(), layer.x[0]
     p, c = torch.outer(x, m @ x), factor(m, x)  # P(y) = x (W x)^T y = <y, W x> x
     yield exact(r"distance of $P_j P_j$ from $(x_j^\top W_{qk} x_j) P_j$", relative_error(p @ p, c * p))
-    yield compare("distance of $P_j P_j$ from $P_j$", relative_error(p @ p, p), "≠", 0, 0.1)
+    yield compare("distance of $P_j P_j$ from $P_j$", relative_error(p @ p, p), "≠", 0, 0.1, paper="≠ 0")
     divided = r"distance of $P P$ from $P$ for $P = P_j / (x_j^\top W_{qk} x_j)$"
     yield exact(divided, relative_error(p @ p / c**2, p / c))
 

@@ -17,8 +17,8 @@
 # that repeats another slip, or follows from it, shares the entry of that slip. In this build, {glue:text}`n-withheld`
 # entries are omitted because the numbers do not support our verdicts. The [slips that we found by
 # reading](#slips-found-by-reading) have no check. The last table lists {glue:text}`n-changes` errors that make a conclusion
-# of the paper false. They affect {glue:text}`about-changes` statements, and {glue:text}`n-columns` of them concern Theorem
-# 2.3 of the paper (in full, Theorem S1.12) and the statements on which its proof is based.
+# of the paper false. These errors affect {glue:text}`about-changes` statements. Of these errors, {glue:text}`n-columns`
+# concern Theorem 2.3 of the paper (in full, Theorem S1.12) and the statements on which the proof of this theorem is based.
 #
 # Please keep three things in mind. First, many entries are slips of a type that occurs in any long derivation, and the
 # conclusion remains the same once they are corrected. Second, a missing assumption is not an error in the result if the

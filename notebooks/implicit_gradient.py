@@ -123,7 +123,7 @@ glue("n-masked", n_tokens**2)
 # :::{admonition} How sure is this
 # We prove the formulas on this page, and automatic differentiation in double precision agrees with them up to rounding
 # errors. To compute the angle between step and gradient, we assume that the factors $\Wq$ and $\Wk$ are random and do not
-# depend on the gradient. None of the results on this page come from trained models.
+# depend on the gradient. None of the results on this page comes from trained models.
 # :::
 #
 # ## A pair of tokens adds an outer product
@@ -208,7 +208,7 @@ one_pair(sentence_gradient(Objective.AUTOREGRESSIVE, seed, d=8))
     "the gradient of a query-key matrix is a sum of rank-1 matrices",
     Verdict.ASSUMPTION,
     printed=r""""Following the gradient of $\mathcal{L}(U)$, the implicit weight update of $W_{qk}^l$ at the $l$-th layer is
-    proportional to" "$\sum_i \sum_{j \in C_i} \beta_{ij}^l K_{ij}^{l-1}$".""",
+    proportional to" the sum "$\sum_i \sum_{j \in C_i} \beta_{ij}^l K_{ij}^{l-1}$".""",
     place="Section 2.2, Proposition 2.2, Eq. 8",
     holds=r"""If $W_{qk,h}$ is treated as one parameter, then $\partial L / \partial W_{qk,h} = \sum_{i,j} \beta_{ij}^h
     K_{ij}$ exactly for every head. Here, $i$ runs over the query positions, $j$ runs over the positions to which $i$

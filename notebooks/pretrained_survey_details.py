@@ -338,8 +338,8 @@ show(section_3_directionality_in_language(), section_3_directionality_on_weights
 
 # %% [markdown]
 # Directionality does not separate encoders from decoders in vision, in audio, or within encoder-decoder models either. For
-# the only vision model whose released score we could [compare](#the-same-models-in-the-paper-and-what-later-training-does),
-# the released $d$ follows yet another formula, namely the formula in the authors' code.
+# the only vision model whose released score we could [compare](#the-same-models-in-the-paper-and-what-later-training-does)
+# with our own score, the released $d$ follows yet another formula, namely the formula in the authors' code.
 
 
 # %%

@@ -810,7 +810,7 @@ def of_layers(statement: str, on_wikipedia: bool):
         0,
     )
     yield from joined(every, spoken_of())
-    ours = doubt(every) or f"None of our settings on these datasets has {spelled(LEAST_SEEDS)} seeds."
+    ours = doubt(every) or f"None of our settings on these datasets has at least {spelled(LEAST_SEEDS)} seeds."
     return {"remark": f"{ours} Our copy of the authors' scores does not record the order of the layers."}
 
 
