@@ -181,7 +181,7 @@ def figure_s5(setting: Setting) -> CaptionedFigure:
     median.set(title="median symmetry s", xlabel="step", ylabel="", ylim=(-0.3, 1.05))
     legend.axis("off")
     legend.legend(*loss.get_legend_handles_labels(), loc="upper left", title=setting.label)
-    layers[0].legend(loc="upper right", ncols=2, fontsize=8, title="layer")
+    layers[0].legend(loc="lower right", ncols=2, fontsize=8, title="layer")
     told = f"During training, the median symmetry score changes {joined_by_and(medians)}."
     caption = f"""The quantities shown in Figure S5 of the paper, for our models ({setting.label}). The upper panels
     show the held-out loss and the median symmetry score over layers and seeds, with quartiles. The lower panels show
