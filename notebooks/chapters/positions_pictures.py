@@ -97,9 +97,10 @@ def pictured() -> Interactive:
     s = {title: number(runs[name].by_layer("symmetry")[LAYER].iloc[-1], 2) for name, title in titles.items()}
     words = "; ".join(f"{title} {score}" for title, score in s.items())
     caption = f"""$W_{{qk}}$ of the first layer of four models of width {runs["encoder"].config["d_model"]} that were
-    trained from the same initial weights with learned or rotary positions, after {steps[-1]:,} steps. The squares show the first {SIDE} rows and columns (red is positive, blue
-    is negative), and the clouds show each entry $m_{{ij}}$ against its mirror image $m_{{ji}}$. The symmetry scores $s$
-    are as follows: {words}. Colours and axes end at the 99.5th percentile of the magnitudes in each picture."""
+    trained from the same initial weights with learned or rotary positions, after {steps[-1]:,} steps. The squares with {SIDE}
+    rows and columns show a part of the matrix, and the clouds show each of these entries $m_{{ij}}$ against its mirror image
+    $m_{{ji}}$. The symmetry scores $s$ are as follows: {words}. Colours and axes end at the 99.5th percentile of the magnitudes
+    in each picture."""
     alt = f"Matrices and clouds of four models. Symmetry: {words}. With s near 1, the cloud is close to a line."
     still = CaptionedFigure(figure, "fig-positions-pictures", caption, alt)
     return Interactive("positions", shown, still)
