@@ -49,7 +49,8 @@ def open_checkpoint(
             which a head writes, and its columns are the coordinates that the head reads.
         heads: number of heads of every attention layer, for checkpoints without a config.json of transformers. The
             tensors must be named as in nanoGPT, timm, open_clip, Megatron Core or the given ``model_type``. Leave this
-            argument out if there is an open_clip_config.json, which contains the number of heads.
+            argument out if there is an open_clip_config.json or a ckpt.pt with the model_args of nanoGPT, which contain
+            the number of heads.
         distance: read ``W_q,h R_m W_k,g(h)^T`` of a model with rotary positions at the distance m, in tokens, which is
             the position of the key minus the position of the query. None reads ``W_qk,h``, which corresponds to
             distance 0.
