@@ -164,7 +164,7 @@ def scores_are_a_bilinear_form(d=32, n_tokens=12, seed=0):
 show(scores_are_a_bilinear_form(d=d, n_tokens=n_tokens, seed=seed), unfolded=True)
 
 # %% [markdown]
-# ## Softmax keeps the order within a row
+# ## The softmax keeps the order within a row
 #
 # ````{prf:proposition} Prop. 2.1 of the paper: attention weights keep the order of the raw scores
 # :label: prop-2-1

@@ -530,7 +530,7 @@ table(
 # and {glue:text}`moved-q4` for four bits. {numref}`tab-survey-choices` therefore also shows $d$ without the checkpoints that
 # are rounded to eight or four bits.
 #
-# ## The other figures, as released
+# ## The other figures, drawn from the released scores
 
 # %% tags=["remove-input"]
 figures.released_scores(results, {"S1 vision": "vision", "S1 audio": "audio"}, "fig-released-vision-audio")

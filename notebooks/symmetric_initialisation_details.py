@@ -214,7 +214,7 @@ assert scale_factor(768) < 1.1 and scale_factor(WIDTHS[-1]) < 1  # "close to 1 o
 table(
     rows.query("primary and pair == 'symmetric minus random'")
     .drop(columns=["primary", "pair", "what it isolates"])
-    .rename(columns={"by the plan": "outcome by the plan"}),
+    .rename(columns={"by the plan": "outcome"}),
     name="tab-init-planned",
     caption="Our planned comparisons of symmetric with random initialisation at equal scale, and their outcomes under"
     " the criteria of our plans. Each setting is described by the type of model, the text, the number of layers ×"
@@ -405,7 +405,7 @@ show(symmetry_at_equal_scale())
 # %%
 @claim(
     "Section 4.2",
-    "(recorded runs, as released)",
+    "(recorded runs, released initialisation)",
     "the released initialisation helps encoders to learn",
     Verdict.UNDECIDED,
     **LOWER_LOSS,

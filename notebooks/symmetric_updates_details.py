@@ -860,7 +860,7 @@ def expected_update_one_behind(seed=0):
 show(expected_update_one_behind(seed=seed))
 
 # %% [markdown]
-# ## The norms of rows and columns have equal variance on average, but not in every matrix
+# ## Row norms and column norms have equal variance on average, but not in every matrix
 #
 # According to the paper, row norms and column norms have the same variance in bidirectional training. This is true on average if the
 # coefficients satisfy a condition.

@@ -182,7 +182,7 @@ show(table_s1_is_what_the_presets_build())
 #   Pajama, so that every token is a single character. Our option `spaced` has the same effect.
 # - *Our sequences contain no padding.* We concatenate the documents, separated by special tokens.
 #
-# ## The released scores at the end
+# ## The released scores at the end of training
 
 # %% tags=["remove-input"]
 table(
@@ -755,7 +755,7 @@ table(
 )
 
 # %% [markdown]
-# ## Where symmetry falls again
+# ## Settings in which symmetry decreases again
 #
 # For every setting, we determine the step at which the symmetry score, averaged over seeds, reaches its peak, and we measure
 # by how much the score decreases from this step to the end of training. For each seed, we use the step at which the mean
@@ -942,7 +942,7 @@ def no_encoder_is_trained_unidirectionally():
 show(no_encoder_is_trained_unidirectionally())
 
 # %% [markdown]
-# ## Training here and now
+# ## Two models trained while this page is built
 #
 # Whenever this page is built, an encoder and a decoder are trained from the same initial weights. Both models have
 # {glue:text}`layers` layers and a hidden size of {glue:text}`d-model`. By default, they are character-level models that are
