@@ -18,7 +18,7 @@ from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.scores import score_heads
 from attngeo.checkpoints.architectures.entry import Part
 from attngeo.checkpoints.models import open_model
-from attngeo.checkpoints.quantised import FLOAT8
+from attngeo.checkpoints.quantised_formats import FLOAT8
 from attngeo.choices import SYMMETRY, Initialisation, Values
 from attngeo.errors import AttngeoError, ParameterError
 

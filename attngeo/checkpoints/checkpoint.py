@@ -24,7 +24,8 @@ from attngeo.checkpoints.attention_layer import AttentionLayer
 from attngeo.checkpoints.derived import Computed, require_readable
 from attngeo.checkpoints.gguf_files import GgufFile
 from attngeo.checkpoints.model_files import ModelFiles, Tensors
-from attngeo.checkpoints.quantised import FLOAT8, WAY_OUT, is_quantised, refusal
+from attngeo.checkpoints.quantised import WAY_OUT, is_quantised, refusal
+from attngeo.checkpoints.quantised_formats import FLOAT8
 from attngeo.checkpoints.reading import Folding, Reading
 from attngeo.errors import CheckpointError
 

@@ -17,7 +17,8 @@ import numpy as np
 from huggingface_hub import constants, errors, get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
 from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
 
-from attngeo.checkpoints.tensorfiles import Repository, SafetensorsFile, TensorFile, read_range
+from attngeo.checkpoints.repository_base import Repository
+from attngeo.checkpoints.tensorfiles import SafetensorsFile, TensorFile, read_range
 from attngeo.checkpoints.torch_archives import NoArchive, TorchArchive
 from attngeo.errors import CheckpointError
 from attngeo.files.atomic import atomic_path

@@ -16,7 +16,8 @@ from attngeo.checkpoints.other_libraries import CLIP_CONFIG, number_of_heads, of
 from attngeo.checkpoints.position_tables import TABLE_APART
 from attngeo.checkpoints.reading import Reading
 from attngeo.checkpoints.repositories import LocalFolder, open_repository, weight_files
-from attngeo.checkpoints.tensorfiles import SUFFIXES, Repository, no_tensors
+from attngeo.checkpoints.repository_base import Repository
+from attngeo.checkpoints.tensorfiles import SUFFIXES, no_tensors
 from attngeo.errors import CheckpointError, ParameterError
 from attngeo.inputs import checked, local_path
 

@@ -9,7 +9,8 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta
 
-from attngeo.checkpoints.tensorfiles import SUFFIXES, Repository, TensorFile
+from attngeo.checkpoints.repository_base import Repository
+from attngeo.checkpoints.tensorfiles import SUFFIXES, TensorFile
 from attngeo.errors import CheckpointError
 from attngeo.inputs import checked, local_path
 
