@@ -108,6 +108,10 @@ class Unreadable(TensorFile):
     def __init__(self, name: str, file: TensorFile, stored: str, why: str) -> None:
         self.name, self.shapes, self.why = file.name, {name: file.shapes[stored]}, why
 
+    def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
+        """Refuse to read the weight."""
+        raise CheckpointError(f"{tensor} {self.why}.")
+
 
 def normalised(gains: Tensor, directions: Tensor) -> Tensor:
     """``W = g v / ||v||``, the norms over the dimensions along which g has one entry (weight normalisation)."""

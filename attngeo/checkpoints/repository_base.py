@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from attngeo.checkpoints.tensorfiles import TensorFile, open_tensors
 from attngeo.errors import CheckpointError
 from attngeo.inputs import read_json
 
 
-class Repository:
+@runtime_checkable
+class Repository(Protocol):
     """A named set of files: in `repositories` a folder, in `hub` a repository on the Hub."""
 
     name: str
@@ -17,7 +18,7 @@ class Repository:
 
     def fetch(self, file: str) -> Path | None:
         """A local path of a small file, None where there is none."""
-        raise NotImplementedError
+        ...
 
     def json(self, file: str) -> Mapping | None:
         """The content of a JSON file that holds an object, None where there is no such file."""
@@ -41,4 +42,4 @@ class Repository:
 
     def absent(self, files: str) -> CheckpointError:
         """The error for files that could not be opened."""
-        raise NotImplementedError
+        ...

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -54,14 +54,15 @@ _Size = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 _MAX_HEADER = 100_000_000  # bytes; the limit of the format itself
 
 
-class TensorFile:
+@runtime_checkable
+class TensorFile(Protocol):
     """One file of a checkpoint."""
 
     name: str
     shapes: Mapping[str, Size]
-    tensors: Mapping[str, Tensor]  # where they are in memory, or mapped
+    tensors: Mapping[str, Tensor] = {}  # where they are in memory, or mapped
     arguments: Mapping[str, Any] = {}  # of the model, if its training script saved them beside the weights
-    remote = False  # whether reading waits for a network
+    remote: bool = False  # whether reading waits for a network
 
     def sources(self, tensor: str) -> list[tuple["TensorFile", str]]:
         """The files and stored names of what is read, where that is stored under another name or in parts."""
@@ -74,7 +75,7 @@ class TensorFile:
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop)."""
-        raise NotImplementedError
+        ...
 
 
 class Stored(msgspec.Struct):
