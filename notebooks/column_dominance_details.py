@@ -78,8 +78,8 @@ profile = {"d": d, "exponent": exponent, "seed": seed}
 
 BOTH = (Objective.AUTOREGRESSIVE, Objective.BIDIRECTIONAL)
 ROOT = torch.tensor([[1.0, 0.0], [0.5, 0.5]], dtype=torch.float64)  # of a covariance with correlated coordinates
-COUNTED = r"""Where "$\frac{\mathbb{E}[\mu_c(t^*)]}{\mathbb{E}[\mu_p(t^*)]} > 1$" holds "for most $t^* \in \mathcal{V}$", the
-number of times that a column gains more than a row, by Proposition S1.8, "is on average higher than the number of times" that
+COUNTED = r"""If "$\frac{\mathbb{E}[\mu_c(t^*)]}{\mathbb{E}[\mu_p(t^*)]} > 1$" is true "for most $t^* \in \mathcal{V}$", then, by
+Proposition S1.8, the number of times that a column gains more than a row "is on average higher than the number of times" that
 it gains less."""
 LARGE_NORMS = f"norms in the top {100 - 100 * TAIL:g} %, columns minus rows"
 
@@ -173,7 +173,7 @@ which_side(kinds)
     printed=r'''"under the same assumptions as in Proposition S1.8", "$\mathrm{Var}(\|w_{m,\cdot}\|) >
     \mathrm{Var}(\|w_{\cdot,k}\|)$ $\forall k, m$", hence "$\Pr[\|w_{\cdot,k}\| > w] > \Pr[\|w_{m,\cdot}\| > w]$
     $\forall w > \gamma$"''',
-    place="Section S1.4.4 and in the proof of Theorem S1.12, Eqs. S101, S102",
+    place="Section S1.4.4 and in the proof of Theorem S1.12, Eqs. S101 and S102",
     holds="""Under the assumptions of Prop. S1.8, the rows are the more uneven side, so that large norms occur among the rows and the
     directionality score is positive. By the lemma, Eq. S101 leads to the same conclusion, which contradicts Eq. S102. If rows and
     columns were exchanged in Eq. S101, it would lead to Eq. S102, but it would not be true.""",
@@ -854,9 +854,9 @@ def bilinear_squared_norms(
     "(coefficients of Prop. 2.2 of the paper)",
     "the ratio remains the same if the coefficients depend on the embeddings",
     Verdict.ASSUMPTION,
-    printed=r"""Eqs. S57 and S60 take $\beta_{it^*}$ out of the expectation: "$\sum_i \beta_{it^*}^2\,
+    printed=r"""The coefficient $\beta_{it^*}$ is taken out of the expectation: "$\sum_i \beta_{it^*}^2\,
     \mathbb{E}[x_i^\top x_i]$".""",
-    place="the proof of Proposition S1.8, Eqs. S57, S60",
+    place="the proof of Proposition S1.8, Eqs. S57 and S60",
     holds=r"""The ratio is correct if the coefficients are independent of all embeddings. With $\beta_i = x_i^\top B y$ and Gaussian
     embeddings, the ratio is $(\mathrm{Tr}\,G + 2 G_{kk}) / \big((d+2)[N(N+1)\|(\Sigma B)_{m,\cdot}\|^2 + N \Sigma_{mm}
     \mathrm{Tr}(B^\top \Sigma B)]\big)$ with $G = B^\top [N(N+1)\Sigma^2 + N\,\mathrm{Tr}(\Sigma)\,\Sigma] B$. This ratio also depends on $k$, and Eq. S53
@@ -1040,7 +1040,7 @@ def initial_moments(n: int, sigma: float) -> tuple[float, float, float]:
     $n(2\sigma^4 + 4\mu^2)$"; "$\mathbb{E}[\|w_{m,\cdot}\|]\big|_{\text{init}}$ $=
     \mathbb{E}[\|w_{\cdot,k}\|]\big|_{\text{init}} = \mu$" and "$\mathrm{Var}(\|w_{m,\cdot}\|)\big|_{\text{init}}$ $=
     \mathrm{Var}(\|w_{\cdot,k}\|)\big|_{\text{init}} = \sigma^2$".""",
-    place="Section S1.4.4, before Lemma S1.11, and in the proof of Theorem S1.12, Eqs. S99, S100",
+    place="Section S1.4.4, before Lemma S1.11, and in the proof of Theorem S1.12, Eqs. S99 and S100",
     holds=r"""The mean of the $n$ entries of a row has the variance $\sigma^2/n$. For Gaussian entries, the squared norm has the variance
     $n(2\sigma^4 + 4\mu^2\sigma^2)$, and $\mathbb{E}\|w\| \approx \sqrt{n(\sigma^2+\mu^2)}$, $\mathrm{Var}\|w\| \approx
     \sigma^2(\sigma^2 + 2\mu^2) / (2(\sigma^2+\mu^2))$.""",
@@ -1151,7 +1151,7 @@ def solved_threshold(sigma_a: float, sigma_b: float, mu: float) -> float:
     Verdict.CHANGES,
     printed=r'''"$\Pr[X_a > z] = \Pr[X_a - z > 0]$ $\geq \frac{(\mathbb{E}[X_a - z])^2}{\mathbb{E}[(X_a - z)^2]}$ $=
     \big(\frac{\mu - z}{\sigma_a}\big)^2$"; hence "$z > \sqrt{\sigma_a \sigma_b} - \mu$"''',
-    place="the proof of Lemma S1.11, Eqs. S91, S93",
+    place="the proof of Lemma S1.11, Eqs. S91 and S93",
     holds=r"""The second-moment inequality bounds $\Pr[Y > 0]$ from below only if $\mathbb{E}Y \geq 0$, which means $z \leq \mu$
     here. The denominator of this bound is $\sigma_a^2 + (\mu - z)^2$. Eq. S92 as printed would give $z > \mu +
     \sqrt{\sigma_a\sigma_b}$.""",

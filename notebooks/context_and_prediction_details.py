@@ -643,7 +643,7 @@ show(masked_ratio(mask_rate=mask_rate, n_tokens=n_tokens, draws=draws, seed=seed
     "the expected counts in masked training contain a factor of N",
     Verdict.MISPRINT,
     printed=r'''"$N\rho(N-1)(1-\rho) \sum_{k=1}^N \Pr(t_k = t^*)$"''',
-    place="the proof of Proposition S1.10, Eqs. S79, S80",
+    place="the proof of Proposition S1.10, Eqs. S79 and S80",
     holds=r"$\rho (1-\rho) (N-1) \sum_k \Pr[t_k = t^*]$, where $\rho$ is the share of masked tokens",
     remark="The ratio in Eq. S81 is correct.",
 )
@@ -686,7 +686,7 @@ def positions(n_tokens: int) -> range:
     Verdict.MISPRINT,
     printed=r""""$\mu_p(t^*) = \sum_{l=1}^{N-1} \sum_{k=1}^{l-1} \mathbb{1}\{t_l = t^*\}$", "the number of tokens predicted by
     $t^*$"; "$\sum_{k=0}^N$".""",
-    place="the proof of Proposition S1.10, after Eq. S71 and Eqs. S73, S74, S75, and Section S1.4.3, Eqs. S83, S84",
+    place="the proof of Proposition S1.10, after Eq. S71 and Eqs. S73, S74 and S75, and Section S1.4.3, Eqs. S83 and S84",
     holds=r"""The number of tokens that predict $t^*$ is $\mu_p = \sum_{l=1}^{N} \sum_{k=1}^{l-1} 1\{t_l = t^*\}$. The other sums are
     $\sum_{k=1}^{N}$. With these limits, Eqs. S83 and S84 have the printed values.""",
 )
@@ -824,7 +824,7 @@ show(preceding_is_not_enough(n_tokens=n_tokens))
     "(text after Eq. S96)",
     "with a ratio above 1, a token helps to predict fewer tokens than help to predict it",
     Verdict.MISPRINT,
-    printed=r"""From a ratio above 1 "for most $t^* \in \mathcal{V}$": "the average number of tokens that are predicted by $t^*$
+    printed=r"""If the ratio is above 1 "for most $t^* \in \mathcal{V}$", "the average number of tokens that are predicted by $t^*$
     is smaller than the average number of tokens that predict it".""",
     place="the proof of Theorem S1.12, after Eq. S96",
     holds="""The average number of tokens that are predicted by $t^*$ is larger. It is an assumption about the corpus that the ratio exceeds
