@@ -14,7 +14,8 @@ from attngeo.checkpoints.derived import live_weights
 from attngeo.checkpoints.model_files import ModelFiles
 from attngeo.checkpoints.modules import as_mapping, model_in, of_factors, of_torch
 from attngeo.checkpoints.reading import Reading
-from attngeo.checkpoints.tensorfiles import TensorFile, named_tensors
+from attngeo.checkpoints.state_dicts import named_tensors
+from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError
 
 BELOW = ".base_layer."  # in the name of a weight below an adapter

@@ -9,7 +9,8 @@ from torch import Size
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import Attention, Refused
 from attngeo.checkpoints.architectures.stacks import modules_of, stacks_of, top_config
-from attngeo.checkpoints.tensorfiles import TensorFile, known_format
+from attngeo.checkpoints.state_dicts import known_format
+from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError, ParameterError
 
 CLIP_CONFIG = "open_clip_config.json"

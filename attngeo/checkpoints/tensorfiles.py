@@ -6,9 +6,7 @@ too.
 
 import math
 import zipfile
-import zlib
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Protocol, runtime_checkable
@@ -19,6 +17,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Size, Tensor
 
+from attngeo.checkpoints.state_dicts import arguments_in, known_format, named_tensors, pickle_of
 from attngeo.errors import CheckpointError
 from attngeo.inputs import cause
 
@@ -36,18 +35,7 @@ _DTYPES = {
     "U32": torch.int32,  # codes packed into words
     "I64": torch.int64,
 }
-NESTED = ("state_dict", "model_state_dict", "model")  # under which training scripts save weights beside other things
 SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".ckpt")
-# other formats by words in the names of their tensors, and the way out
-FORMATS = {
-    ("language_model", "query_key_value"): "Megatron-LM. Convert it by convert_megatron_gpt2_checkpoint.py or"
-    " convert_megatron_bert_checkpoint.py, which are in the repository of transformers 4",
-    (
-        "sentence_encoder",
-        "q_proj",
-    ): "fairseq or fair-esm. ESM models are on the Hub in the format of transformers, such as"
-    " facebook/esm2_t6_8M_UR50D. Convert other models by convert_esm.py, which is in the repository of transformers 4",
-}
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 WEB_PAGES = (b"<!doctype html", b"<html")
 _Size = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
@@ -180,7 +168,7 @@ class TorchFile(TensorFile):
         except OSError as error:
             raise unreadable(path, error) from error
         except Exception as error:  # torch checks little of what it reads
-            if known := known_format(_pickled(path)):
+            if known := known_format(pickle_of(path)):
                 raise CheckpointError(f"{path} is a checkpoint of {known}.") from error
             raise CheckpointError(
                 f"{path} is cut short or damaged, or holds other things than tensors, and loading those could run code."
@@ -196,37 +184,6 @@ class TorchFile(TensorFile):
         if whole.is_meta or in_all > whole.untyped_storage().nbytes():
             raise CheckpointError(f"{tensor} in {self.name} holds no numbers or repeats a few; save it contiguous.")
         return (whole[slice(*rows)] if rows else whole).clone()  # out of the mapping, so that the file may go
-
-
-def known_format(names: str) -> str:
-    """The format whose tensors have such names, with the way out; "" if none is known."""
-    return next((words for parts, words in FORMATS.items() if all(part in names for part in parts)), "")
-
-
-def _pickled(path: Path) -> str:
-    """The pickle in a file of torch.save, in which the names of tensors stand, without unpickling; "" if damaged."""
-    with suppress(OSError, StopIteration, zipfile.BadZipFile, zlib.error), zipfile.ZipFile(path) as archive:
-        return archive.read(next(name for name in archive.namelist() if name.endswith("data.pkl"))).decode("latin-1")
-    return ""
-
-
-def named_tensors(state: object, name: str) -> dict[str, Tensor]:
-    """The tensors by name in what torch.load gave for a file of that name, beside other things or below them.
-
-    Raises:
-        CheckpointError: it is no mapping.
-    """
-    if not isinstance(state, Mapping):
-        raise CheckpointError(f"{name} holds one {type(state).__name__} and no named tensors; save its weights.")
-    state = next((state[key] for key in NESTED if isinstance(state.get(key), Mapping)), state)
-    tensors = {f"{name}": value for name, value in state.items() if isinstance(value, Tensor)}
-    return {n: t for n, t in tensors.items() if t.layout is torch.strided and not t.is_nested}
-
-
-def arguments_in(state: object) -> Mapping[str, Any]:
-    """The arguments of the model that nanoGPT saves beside its weights; empty if there are none."""
-    arguments = state.get("model_args") if isinstance(state, Mapping) else None
-    return arguments if isinstance(arguments, Mapping) else {}
 
 
 def _require_whole(path: Path, lengths: list[int]) -> None:

@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Size, Tensor
 
-from attngeo.checkpoints.tensorfiles import TensorFile, arguments_in, named_tensors
+from attngeo.checkpoints.state_dicts import arguments_in, named_tensors
+from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError
 
 LARGEST_PICKLE = 100_000_000  # bytes of names, shapes and keys
