@@ -15,7 +15,7 @@ from attngeo.checkpoints.model_files import ModelFiles, Tensors
 from attngeo.checkpoints.other_libraries import CLIP_CONFIG, number_of_heads, of_clip, with_heads
 from attngeo.checkpoints.position_tables import TABLE_APART
 from attngeo.checkpoints.reading import Reading
-from attngeo.checkpoints.repositories import LocalFolder, open_repository, weight_files
+from attngeo.checkpoints.repositories import LocalFolder, open_repository, other_format, weight_files
 from attngeo.checkpoints.repository_base import Repository
 from attngeo.checkpoints.tensorfiles import SUFFIXES, no_tensors
 from attngeo.errors import CheckpointError, ParameterError
@@ -128,11 +128,10 @@ def _of_gguf(path: Path, heads: int | None) -> ModelFiles:
 def _of_repository(repository: Repository, weights: str, model_type: str | None, heads: int | None) -> ModelFiles:
     """The model in a folder or in a repository on the Hub, with weights of that name or of the usual names."""
     stated = repository.json("config.json")
-    is_configured = stated is not None or repository.fetch(CLIP_CONFIG) is not None
     files, about_heads = [], ""
     if heads is not None:
         _require_no_config(repository, stated)
-    if heads is not None or (not is_configured and (weights or repository.other_weights())):
+    if heads is not None or _are_alone(repository, weights, stated):
         files = weight_files(repository, weights)
         heads, about_heads = number_of_heads(files, heads)
     config = _config(repository, stated) if heads is None else with_heads(Tensors(files).shapes, heads, model_type)
@@ -149,6 +148,14 @@ def _of_repository(repository: Repository, weights: str, model_type: str | None,
         about_heads=about_heads,
         is_guessed=stated is not None and heads is None and not (model_type or stated.get("model_type")),
     )
+
+
+def _are_alone(repository: Repository, weights: str, stated: Mapping | None) -> bool:
+    """Whether weights stand without a configuration, so that they alone can tell the number of heads."""
+    if stated is not None or repository.fetch(CLIP_CONFIG) is not None:
+        return False
+    is_of_another_tool = isinstance(repository, LocalFolder) and other_format(repository.path)
+    return bool(weights or (not is_of_another_tool and repository.other_weights()))
 
 
 def _require_no_config(repository: Repository, stated: Mapping | None) -> None:

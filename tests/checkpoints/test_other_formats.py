@@ -46,7 +46,7 @@ FORMATS = {
     metas: "convert_llama_weights_to_hf.py",
     megatrons: "Megatron-LM",
     timms: "a checkpoint of timm .architecture 'vit_tiny'",
-    two_files: "name one of a.safetensors, b.safetensors",
+    two_files: "a.safetensors, b.safetensors.*name one of them, such as .*a.safetensors",
 }
 
 
