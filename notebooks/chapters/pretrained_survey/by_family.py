@@ -48,9 +48,7 @@ def symmetry_by_family(models: Chosen, unsized: str) -> CaptionedFigure:
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     count = models.released.groupby("part").size()
     toys = [family for family in order if TOYS in family.lower()]
-    toys_told = (
-        f"{joined_by_and(toys)} {'are toys' if len(toys) > 1 else 'is a toy'} for short stories." if toys else ""
-    )
+    toys_told = f"The models of {joined_by_and(toys)} are toys that were trained on short stories." if toys else ""
     medians = {part: number(models.released.query("part == @part")["s"].median(), 2) for part in PARTS.values()}
     caption = f"""Symmetry score $s$ of {len(rows)} language models, with one row for each family. Larger points are larger
     models. Circles are {count["encoder"]} encoders and {count["decoder"]} decoders whose scores the authors released, with a
