@@ -9,13 +9,12 @@ from attngeo.experiments.runs.record import (
     FINISHED,
     RunError,
     is_recorded,
-    merge_runs,
     read_about,
     read_levels,
     read_run,
     read_runs,
-    write_run,
 )
+from attngeo.experiments.runs.writing import merge_runs, write_run
 
 
 def write(folder, seed, status=FINISHED, **more):

@@ -73,7 +73,7 @@ def command(name, dry_run, missing, workers, scheduler, tables, any_code) -> Non
 
 
 def _merge(experiment) -> None:
-    from attngeo.experiments.runs.record import merge_runs
+    from attngeo.experiments.runs.writing import merge_runs
 
     if moved := merge_runs(experiment.folder):
         click.echo(f"{experiment.name}: {len(moved)} runs moved into its tables.")

@@ -11,7 +11,7 @@ While a run is made, it has a folder of its own:
           model/           the trained model and its tokenizer
           checkpoints/     what is needed to go on; gone when the run is finished, unless it keeps them
 
-`merge_runs` moves finished runs of an experiment into its tables, in which each run is named:
+`merge_runs` in `writing` moves finished runs of an experiment into its tables, in which each run is named:
 
     <experiment>/runs.json        the content of each run.json, one run per line
                  history.parquet  the rows of all runs, with the column run
@@ -21,7 +21,6 @@ While a run is made, it has a folder of its own:
 The functions that read a run find it in either place.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
@@ -33,7 +32,6 @@ import numpy as np
 import pandas as pd
 
 from attngeo.errors import AttngeoError
-from attngeo.files.atomic import atomic_path, write_text
 from attngeo.inputs import Setting, cause, checked, read_json
 
 FINISHED = "finished"
@@ -131,13 +129,13 @@ def read_about(folder: Path) -> dict[str, Any]:
     Raises:
         RunError: there is none, or it is damaged.
     """
-    about = _raw_about(folder)
-    return about | {"config": IN_FORCE | checked(about, _About, partial(_unreadable, folder)).config}
+    about = raw_about(folder)
+    return about | {"config": IN_FORCE | checked(about, _About, partial(unreadable, folder)).config}
 
 
 def is_recorded(folder: Path) -> bool:
     """Whether anything is recorded of the run that belongs in a folder, finished or not."""
-    return (folder / ABOUT).exists() or folder.name in _merged(folder.parent)
+    return (folder / ABOUT).exists() or folder.name in merged_runs(folder.parent)
 
 
 def read_run(folder: Path) -> Run:
@@ -163,7 +161,7 @@ def _read(folder: Path, written: int) -> Run:
         _require_columns(scores, SCORES)
         pictures = read_levels(folder)
     except Exception as error:  # damaged bytes make pandas, pyarrow, numpy and zipfile raise anything
-        raise _unreadable(folder, cause(error)) from error
+        raise unreadable(folder, cause(error)) from error
     name = f"{folder.parent.name}/{folder.name}" if (folder.parent / PLAN).exists() else folder.name
     return Run(name, about, history, scores, {k: v.astype(np.float32) / 127 for k, v in pictures.items()})
 
@@ -175,7 +173,7 @@ def read_runs(folder: Path, keep: Callable[[dict[str, Any]], bool] = lambda conf
         RunError: one of them is damaged.
     """
     folder = Path(folder)
-    names = {path.parent.name for path in folder.glob(f"*/{ABOUT}")} | _merged(folder).keys()
+    names = {path.parent.name for path in folder.glob(f"*/{ABOUT}")} | merged_runs(folder).keys()
     runs = []
     for name in sorted(names):
         about = read_about(folder / name)
@@ -184,18 +182,19 @@ def read_runs(folder: Path, keep: Callable[[dict[str, Any]], bool] = lambda conf
     return runs
 
 
-def _raw_about(folder: Path) -> dict[str, Any]:
+def raw_about(folder: Path) -> dict[str, Any]:
+    """The content of a run's run.json as it was written."""
     if _is_merged(folder):
-        return _merged(folder.parent)[folder.name]
-    return read_json(folder / ABOUT, dict[str, Any], partial(_unreadable, folder))
+        return merged_runs(folder.parent)[folder.name]
+    return read_json(folder / ABOUT, dict[str, Any], partial(unreadable, folder))
 
 
 def _is_merged(folder: Path) -> bool:
     """Whether a run is to be read from the tables of its experiment; a record in its own folder is newer."""
-    return not (folder / ABOUT).exists() and folder.name in _merged(folder.parent)
+    return not (folder / ABOUT).exists() and folder.name in merged_runs(folder.parent)
 
 
-def _merged(experiment: Path) -> dict[str, dict[str, Any]]:
+def merged_runs(experiment: Path) -> dict[str, dict[str, Any]]:
     """The content of run.json of each run that was merged into the tables of an experiment."""
     file = experiment / ALL_ABOUT
     return _read_merged(file, file.stat().st_mtime_ns) if file.exists() else {}
@@ -203,7 +202,7 @@ def _merged(experiment: Path) -> dict[str, dict[str, Any]]:
 
 @cache
 def _read_merged(file: Path, written: int) -> dict[str, dict[str, Any]]:
-    return read_json(file, dict[str, dict[str, Any]], partial(_unreadable, file.parent))
+    return read_json(file, dict[str, dict[str, Any]], partial(unreadable, file.parent))
 
 
 @cache
@@ -222,7 +221,8 @@ def _require_columns(table: pd.DataFrame, columns: dict[str, str]) -> None:
         raise ValueError(f"a table has no rows, or lacks one of the columns {', '.join(columns)}")
 
 
-def _unreadable(folder: Path, why: str) -> RunError:
+def unreadable(folder: Path, why: str) -> RunError:
+    """The error for a run that is missing or damaged."""
     return RunError(f"{folder} holds no readable run ({why}); record it again.")
 
 
@@ -242,73 +242,3 @@ def read_levels(folder: Path) -> dict[tuple[int, int], np.ndarray]:
                 _, layer, _, step = name.removeprefix(prefix).split("-")
                 pictures[int(layer), int(step)] = arrays[name]
     return pictures
-
-
-def write_run(
-    folder: Path,
-    about: dict[str, Any],
-    history: list[dict],
-    scores: list[dict],
-    pictures: dict[tuple[int, int], np.ndarray],
-) -> None:
-    """Write the record, each file in one step; run.json comes last.
-
-    Raises:
-        OSError: the folder cannot be written; what was there stays.
-    """
-    images = {_picture_name(*place): levels for place, levels in pictures.items()}
-    _write(folder, pd.DataFrame(history), pd.DataFrame(scores), images)
-    write_text(folder / ABOUT, json.dumps(about, indent=1) + "\n")
-
-
-def merge_runs(experiment: Path) -> list[str]:
-    """Move the finished runs of an experiment from their own folders into its tables, in which they replace older ones.
-
-    Models and checkpoints stay where they are. Nothing else may write the runs of the experiment meanwhile.
-
-    Returns:
-        The names of the runs that were moved.
-
-    Raises:
-        RunError: a run is damaged; then nothing is changed.
-        OSError: a table cannot be written. Every run is then still in its folder or in the tables.
-    """
-    folders = [path.parent for path in sorted(experiment.glob(f"*/{ABOUT}"))]
-    moved = [folder.name for folder in folders if read_about(folder)["status"] == FINISHED]
-    if not moved:
-        return []
-    about: dict[str, dict] = {}
-    tables: dict[str, list[pd.DataFrame]] = {name: [] for name in TABLES}
-    pictures: dict[str, np.ndarray] = {}
-    for name in sorted({*moved, *_merged(experiment)}):
-        folder = experiment / name
-        run = read_run(folder)
-        about[name] = _raw_about(folder)
-        for table, rows in zip(TABLES, (run.history, run.scores), strict=True):
-            if empty := list(rows.columns[rows.isna().all()]):
-                raise _unreadable(folder, f"{table}.parquet has no number in its column {empty[0]}")
-            tables[table].append(pd.concat({name: rows}, names=["run"]).reset_index("run"))
-        pictures |= {f"{name}/{_picture_name(*place)}": levels for place, levels in read_levels(folder).items()}
-    history, scores = (pd.concat(tables[name], ignore_index=True) for name in TABLES)
-    _write(experiment, history, scores, pictures)
-    lines = [f"{json.dumps(name)}: {json.dumps(content)}" for name, content in about.items()]
-    write_text(experiment / ALL_ABOUT, "{\n" + ",\n".join(lines) + "\n}\n")
-    for name in moved:
-        for file in (ABOUT, *(f"{table}.parquet" for table in TABLES), "images.npz"):
-            (experiment / name / file).unlink(missing_ok=True)
-        if not any((experiment / name).iterdir()):
-            (experiment / name).rmdir()
-    return moved
-
-
-def _picture_name(layer: int, step: int) -> str:
-    return f"layer-{layer}-step-{step}"
-
-
-def _write(folder: Path, history: pd.DataFrame, scores: pd.DataFrame, pictures: dict[str, np.ndarray]) -> None:
-    for name, table in zip(TABLES, (history, scores), strict=True):
-        with atomic_path(folder / f"{name}.parquet") as path:
-            table.to_parquet(path, index=False, compression="zstd")
-    if pictures:
-        with atomic_path(folder / "images.npz") as path:
-            np.savez_compressed(path, **pictures)

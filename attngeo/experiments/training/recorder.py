@@ -20,7 +20,8 @@ from attngeo.bilinear.pictures import picture
 from attngeo.bilinear.scores import score_rows
 from attngeo.bilinear.waves import octave_scores
 from attngeo.errors import AttngeoError
-from attngeo.experiments.runs.record import RunError, read_levels, read_run, write_run
+from attngeo.experiments.runs.record import RunError, read_levels, read_run
+from attngeo.experiments.runs.writing import write_run
 from attngeo.experiments.training.batches import Batches
 from attngeo.experiments.training.bert import forms, position_rows
 from attngeo.experiments.training.config import TrainingConfig
