@@ -454,7 +454,7 @@ show(directionality_condition(d=d, seed=seed))
 #
 # The two objectives therefore differ, as the paper states, but for another reason than the paper gives. The difference is
 # caused not by the number of queries that attend to a key, but by the weights $1/n_i$ that these queries assign to the key.
-# It does not require that tokens occur repeatedly.
+# This effect does not require that tokens occur repeatedly.
 
 
 # %%
@@ -1082,8 +1082,8 @@ show(initial_rows(n=d, seed=seed))
 # The paper states this lemma for *any* two distributions with equal means and for all $z > \sqrt{\sigma_a \sigma_b} - \mu$. Both
 # generalisations are wrong.
 #
-# - Two moments do not determine which tail is heavier. For example, the distribution with the larger variance may have a
-#   maximum, which the distribution with the smaller variance exceeds.
+# - Two moments do not determine which tail is heavier. For example, a variable with the larger variance may be bounded by a
+#   value that the variable with the smaller variance exceeds.
 # - If the mean is large, the range of $z$ includes values below the mean. At such values, the distribution with the larger variance has the
 #   *lighter* tail, even if both distributions have the same shape.
 #

@@ -1214,7 +1214,7 @@ def mean_over_drawn_queries(beta: Float[Tensor, "n n"], of: Embeddings, vocabula
 # %%
 @claim(
     "S1.15",
-    "(who asks must also answer)",
+    "(queries and keys)",
     "equal coefficients make only that block symmetric whose embeddings queries and keys share",
     Verdict.HOLDS,
     ours=True,

@@ -232,7 +232,7 @@ def sides_told(experiment: Planned) -> str:
     found = sides(experiment)
     noise, text = (number(experiment.mean(arm, why.median_of("position_symmetry")), 2) for arm in SIDES)
     return (
-        f"Under the criteria of the plan, the outcome of the prediction is *{PLAIN[found.outcome]}*: {found.found}. The mean"
+        f"Under the criteria of the plan, the prediction is *{PLAIN[found.outcome]}*: {found.found}. The mean"
         f" score of the encoders is {text} if the characters to the right are unchanged, and {noise} if all of them are random."
     )
 
@@ -329,11 +329,11 @@ AGREEMENT_TOLD = {
     ),
     NOT_MET: (
         "In all three kinds of encoders, the two contributions are less correlated early in training than our plan"
-        " required. By our plan, the assumption of the paper's Theorem 2.4 is not met at this stage."
+        " required. Under the criteria of our plan, the assumption of the paper's Theorem 2.4 is not met at this stage."
     ),
     DEPENDS: (
         "Early in training, the correlation between the two contributions clearly exceeds the required value in some"
-        " kinds of encoders, but not in others. By our plan, the answer depends on the type of positional encoding."
+        " kinds of encoders, but not in others. Under the criteria of our plan, the answer depends on the type of positional encoding."
     ),
 }
 NOT_ENOUGH = (
