@@ -135,28 +135,27 @@ def symmetry_by_positions(results: pd.DataFrame) -> CaptionedFigure:
     """Families' medians of s (`families_by_positions`): a panel each for encoders and decoders, a row for each kind."""
     by_positions = families_by_positions(results)
     kinds = by_positions.groupby("positions")["absolute"].first().sort_values(ascending=False, kind="stable").index
-    figure, axes = new_figure(8.2, 3.3, columns=2, sharex=True, sharey=True)
+    figure, axes = new_figure(8.2, 3.7, columns=2, sharex=True, sharey=True)
     medians = []
     for panel, (part, attention) in zip(axes, GROUPS.items(), strict=True):
         shown = by_positions[by_positions["attention"] == attention]
         style = {"x": "s", "y": "positions", "order": list(kinds), "ax": panel, "legend": False}
         sns.stripplot(shown[shown["counted"]], color=PART_COLOURS[part], size=6, jitter=False, **style)
         sns.swarmplot(shown[~shown["counted"]], color=NEUTRAL, marker="X", size=5, **style)
-        named = shown[shown["counted"] | (part == "encoder")].sort_values("s")  # names of those left out stand below
-        for kind, of_kind in named.groupby("positions"):
-            words = textwrap.fill(", ".join(of_kind["family"]), 24)
+        for (kind, counted), of_kind in shown.sort_values("s").groupby(["positions", "counted"]):
+            words = textwrap.fill(", ".join(of_kind["family"]), 24 if counted else 30)
             first, last = of_kind["s"].iloc[[0, -1]]
             x, side = (first, "left") if first < 0.3 else (last, "right")
-            style = {"textcoords": "offset points", "fontsize": 8, "ha": side, "va": "bottom"}
-            panel.annotate(words, (x, kinds.get_loc(kind)), (0, 7), **style)
-        ends = len(kinds) - 0.5, -0.9  # room for the names above the first row
+            height, of_text = (7, "bottom") if counted else (-18, "top")  # crosses lie above each other
+            style = {"textcoords": "offset points", "fontsize": 8, "ha": side, "va": of_text, "annotation_clip": False}
+            panel.annotate(words, (x, kinds.get_loc(kind)), (0, height), **style)
+        ends = len(kinds) + 0.2, -0.9  # room for the names above the first row and below the last one
         panel.set(title=f"{part}s", xlabel="symmetry s, median of the family", ylabel="", ylim=ends)
         difference, p, _ = absolute_against_others(by_positions, attention)
         medians.append(f"{difference:+.2f} for {part}s (p = {p:.2f})")
-    left_out = ", ".join(dict.fromkeys(by_positions[~by_positions["counted"]]["family"]))
     caption = f"""Released median symmetry scores of language models by type of positional encoding, with one point per
-    family. The names of the families are given above the points, in the same order from left to right. Crosses mark
-    families without a correctly extracted result ({left_out}), which we excluded from the test. The median score of
+    family. The names of the families are given above the points and below the crosses, in the same order from left to
+    right. Crosses mark families without a correctly extracted result, which we excluded from the test. The median score of
     the families with absolute positions minus the median score of the other families is {" and ".join(medians)}."""
     alt = """Two strip plots of symmetry with a row for each type of positional encoding. Encoders with learned position
     embeddings have higher scores than T5, DeBERTa and ModernBERT, whose positions are relative or rotary. Decoders of all types
