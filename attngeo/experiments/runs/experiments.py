@@ -14,6 +14,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -144,7 +145,12 @@ def read_experiment(folder: Path) -> Experiment:
         raise ExperimentError(
             f"There is no experiment {path.parent}, a folder with {PLAN}; attngeo experiment lists those there are."
         )
+    written = path.stat()
+    return _read(path, (written.st_mtime_ns, written.st_size))
 
+
+@cache  # pages read the same plans many times
+def _read(path: Path, written: tuple[int, int]) -> Experiment:
     def refuse(why: str) -> ExperimentError:
         return ExperimentError(f"{path} is no plan ({why}); an experiment is a folder with {PLAN}.")
 

@@ -96,6 +96,10 @@ class Run:
 
     def by_layer(self, score: str) -> pd.DataFrame:
         """A score of the layers, with their heads summed: a row per recorded step, a column per layer."""
+        return self._by_layer(score).copy()
+
+    @cache  # noqa: B019  `read_run` keeps runs in memory anyway
+    def _by_layer(self, score: str) -> pd.DataFrame:
         return self.layer_scores().pivot(index="step", columns="layer", values=score)
 
     def curve(self, name: str) -> pd.Series:
@@ -109,7 +113,7 @@ class Run:
     @cache  # noqa: B019  `read_run` keeps runs in memory anyway
     def _curve(self, name: str) -> pd.Series:
         recorded = name in self.history
-        curve = self.history.set_index("step")[name].dropna() if recorded else self.by_layer(name).median(axis=1)
+        curve = self.history.set_index("step")[name].dropna() if recorded else self._by_layer(name).median(axis=1)
         if curve.empty:
             raise RunError(f"The run {self.name} has no {name}; record it again, or leave its folder out.")
         return curve
