@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,7 @@ def open_corpus(name: str, max_characters: int | None = None) -> Corpus:
     return local_corpus(path.resolve(), max_characters)
 
 
+@cache  # reading all modules of Python takes seconds
 def _embedded_corpus(max_characters: int | None = None) -> Corpus:
     """Documentation of Python: the topics of the language reference, then of each module the docstrings; no network.
 
