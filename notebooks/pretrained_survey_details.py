@@ -55,13 +55,14 @@ SOURCE = "We use the released medians over layers, and only models that are dist
 HERE = "families that we scored"
 DIRECTIONAL = '"[D]ecoder-only models have higher degrees of directionality than encoder-only models"'
 
-scores = by_family.distinct(measured(models, gamma))
+with_copies = measured(models, gamma)
+scores = by_family.distinct(with_copies)
 layers = scores[scores["head"] == -1]
 stacks = by_family.with_kinds(layer_medians(layers))
 bands = null_bands(scores, gamma)
 recorded, results = recorded_weights(), released_results()
 areas = all_separations(results)
-every = by_family.with_kinds(layer_medians(measured(models, gamma).query("head == -1")))  # with copies
+every = by_family.with_kinds(layer_medians(with_copies.query("head == -1")))
 
 
 def named(rows):
@@ -118,7 +119,7 @@ headings = {
     **{"directionality": "d", "d_median": "random d ±"},
     **{"directionality_tables": "d of Table S3", "d_tables_median": "its random ±"},
 }
-every_band = null_bands(measured(models, gamma), gamma)
+every_band = null_bands(with_copies, gamma)
 shown = named(every.merge(every_band, on=["model", "part"]))[["family", "model", *headings]].rename(columns=headings)
 
 # %% tags=["remove-input"]

@@ -76,10 +76,16 @@ def of_pairs(beta: Float[Tensor, "n n"]) -> float:
 
 def correlations(objective: Objective, d: int, n_tokens: int, n_models: int, seed: int) -> pd.Series:
     """The correlation of ``beta_ij`` with ``beta_ji`` in each of the untrained models."""
+    sizes = {
+        "d": d,
+        "n_tokens": n_tokens,
+        "n_models": n_models,
+        "seed": seed,
+    }  # by name, as in the cached calls of pages
     if objective is Objective.MASKED:
-        found = [of_pairs(m.beta) for m in masked_in_turn(d, n_tokens, n_models, seed)]
+        found = [of_pairs(m.beta) for m in masked_in_turn(**sizes)]
     else:
-        found = [of_pairs(coefficients(g)) for g in random_gradients(objective, d, n_tokens, n_models, seed)]
+        found = [of_pairs(coefficients(g)) for g in random_gradients(objective, **sizes)]
     return pd.Series(found)
 
 
