@@ -24,12 +24,7 @@ PARTS = get_args(Part)
 
 
 def left_out(plans: Sequence[LayerPlan], folding: Folding) -> list[str]:
-    """Components of the model's attention that are not part of ``W_qk``, in words.
-
-    Args:
-        plans: descriptions of the layers.
-        folding: the gains and rotations that are part of ``W_qk``.
-    """
+    """Components of the attention of these layers that are not part of ``W_qk``, in words."""
     parts: dict[str, set[Part]] = {}  # that have something beside W_qk, by the words for it
     for plan in plans:
         for words in _beside(plan, plans, folding):
@@ -64,13 +59,7 @@ def unread(names: Iterable[str], read: Collection[str]) -> list[str]:
 
 
 def included(name: str, plans: Sequence[LayerPlan], folding: Folding) -> Iterator[str]:
-    """Sentences about the rotations and gains that were included in ``W_qk`` on request.
-
-    Args:
-        name: name of the model.
-        plans: descriptions of the layers.
-        folding: the gains and rotations.
-    """
+    """Sentences about the rotations and gains that were included in ``W_qk`` of the model of that name on request."""
     m = folding.reading.distance
     if m is not None:
         limits = [limit for plan in plans if (limit := limit_of(plan, m))]
