@@ -16,14 +16,12 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jupytext
 import nbformat
 import papermill
-from forked_kernels import CAN_FORK, KernelServer
 from nbformat import NotebookNode
 from papermill.exceptions import PapermillExecutionError
 from parameters import checked, defaults, read_profile
@@ -130,48 +128,36 @@ def choices(profile: str) -> dict[str, list[Choices]]:
     return found
 
 
-def prepare_environment(profile: str) -> None:
-    """Set the environment of this process, which kernels inherit."""
-    os.environ |= {"ATTNGEO_BOOK": str(ROOT), "ATTNGEO_PROFILE": profile, "PYTHONHASHSEED": "0"}
-    os.environ |= {"TQDM_DISABLE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // AT_A_TIME)))
-    folders = [str(ROOT / "book"), str(ROOT / "notebooks")]  # with the packages that chapters import
-    former = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", *folders)]
-    os.environ["PYTHONPATH"] = os.pathsep.join([*folders, *former])
-
-
 def execute(
-    chapter: str,
-    profile: str,
-    values: Mapping[str, Any],
-    partial: Path,
-    progress_bar: bool = False,
-    server: KernelServer | None = None,
+    chapter: str, profile: str, values: Mapping[str, Any], partial: Path, progress_bar: bool = False
 ) -> NotebookNode:
-    """Execute one chapter with these (checked) values of its parameters, in a kernel of the server if there is one.
+    """Execute one chapter with these (checked) values of its parameters.
 
     Papermill saves the notebook to ``partial`` after each cell. The file remains only if the chapter fails.
 
     Raises:
         ChapterFailed: a cell raised an error, or the kernel died.
     """
-    prepare_environment(profile)
+    # Kernels inherit the environment of this process.
+    os.environ |= {"ATTNGEO_BOOK": str(ROOT), "ATTNGEO_PROFILE": profile, "PYTHONHASHSEED": "0"}
+    os.environ |= {"TQDM_DISABLE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // AT_A_TIME)))
+    folders = [str(ROOT / "book"), str(ROOT / "notebooks")]  # with the packages that chapters import
+    former = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", *folders)]
+    os.environ["PYTHONPATH"] = os.pathsep.join([*folders, *former])
     partial.parent.mkdir(parents=True, exist_ok=True)
     source = notebook(chapter)
     source.cells.append(nbformat.v4.new_code_cell(TELL_DEVICE))
-    folder = str(ROOT / "notebooks")
     try:
-        with ExitStack() as stack:
-            run = papermill.execute_notebook(
-                source,
-                partial,
-                dict(values),
-                kernel_name="python3",
-                progress_bar=progress_bar,
-                km=stack.enter_context(server.kernel(folder)) if server else None,
-                resources={"metadata": {"path": folder}},  # cwd= would change the folder of all threads
-                extra_arguments=["--IPKernelApp.log_level=50"],  # hides warnings about local connections
-            )
+        run = papermill.execute_notebook(
+            source,
+            partial,
+            dict(values),
+            kernel_name="python3",
+            progress_bar=progress_bar,
+            resources={"metadata": {"path": str(ROOT / "notebooks")}},  # cwd= would change the folder of all threads
+            extra_arguments=["--IPKernelApp.log_level=50"],  # hides warnings about local connections
+        )
     except (PapermillExecutionError, RuntimeError) as error:  # a RuntimeError if the kernel died
         raised = str(error)
         if isinstance(error, PapermillExecutionError):
@@ -212,31 +198,25 @@ def update(profile: str, tell: Callable[[str], Any] = print) -> None:
     ]
     keys = [run.key for run in first]
 
-    def execute_and_keep(planned: Planned, server: KernelServer | None) -> None:
-        partial = planned.kept.with_suffix(".partial.ipynb")
-        run = execute(planned.chapter, profile, planned.values, partial, server=server)
+    def execute_and_keep(planned: Planned) -> None:
+        run = execute(planned.chapter, profile, planned.values, planned.kept.with_suffix(".partial.ipynb"))
         run.metadata[RECORD]["key"] = planned.key
         write_text(planned.kept, nbformat.writes(run))
         tell(f"{planned.kept.stem}: executed in {run.metadata.papermill.duration:.1f} s")
 
-    groups = [[*first, *variants], [planned(chapter, keys) for chapter in last]]
-    stale = [[run for run in group if kept_key(run.kept) != run.key] for group in groups]
-    for group in stale:  # long chapters first, so that none of them is executed alone at the end
-        group.sort(key=lambda run: len(texts[run.chapter]), reverse=True)
-    with ExitStack() as stack:
-        server = None
-        if CAN_FORK and sum(map(len, stale)) > AT_A_TIME:
-            prepare_environment(profile)
-            server = stack.enter_context(KernelServer(notebook(run.chapter) for group in stale for run in group))
-        for group in stale:
-            with ThreadPoolExecutor(AT_A_TIME) as pool:
-                waiting = [pool.submit(execute_and_keep, run, server) for run in group]
-                try:
-                    for run in waiting:
-                        run.result()
-                except KeyboardInterrupt:
-                    pool.shutdown(wait=False, cancel_futures=True)
-                    raise
+    for group in ([*first, *variants], [planned(chapter, keys) for chapter in last]):
+        stale = [run for run in group if kept_key(run.kept) != run.key]
+        stale.sort(
+            key=lambda run: len(texts[run.chapter]), reverse=True
+        )  # so that no long chapter runs alone at the end
+        with ThreadPoolExecutor(AT_A_TIME) as pool:
+            waiting = [pool.submit(execute_and_keep, run) for run in stale]
+            try:
+                for run in waiting:
+                    run.result()
+            except KeyboardInterrupt:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
 
 
 class Planned(NamedTuple):

@@ -8,7 +8,6 @@ import sys
 import execute as module
 import nbformat
 import pytest
-from forked_kernels import CAN_FORK
 from tiny_book import chapter, tiny_book
 
 SHOWS_A_CHECK = (
@@ -102,15 +101,6 @@ def test_profiles_have_runs_of_their_own(book):
     assert len(execute(book)[0]) == len(execute(book, "cpu")[0]) == 3
     assert printed(kept(book, "summary", "cpu")) == "[('second', True)]\n"
     assert execute(book) == ([], "")
-
-
-@pytest.mark.skipif(not CAN_FORK, reason="kernels are forked on Linux alone")
-def test_chapters_share_what_they_import_and_nothing_that_they_do(tmp_path):
-    looks = "import sys, json\nprint('zipapp' in sys.modules, hasattr(json, 'mark'))\njson.mark = 1\nimport zipapp"
-    names = ("first", "second", "third")
-    book = tiny_book(tmp_path, **{name: chapter(name.title(), looks) for name in names})
-    assert sorted(execute(book)[0]) == sorted(names)
-    assert {printed(kept(book, name)) for name in names} == {"True False\n"}
 
 
 @pytest.mark.parametrize(
