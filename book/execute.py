@@ -208,7 +208,7 @@ def update(profile: str, tell: Callable[[str], Any] = print) -> None:
         stale = [run for run in group if kept_key(run.kept) != run.key]
         stale.sort(
             key=lambda run: len(texts[run.chapter]), reverse=True
-        )  # so that no long chapter runs alone at the end
+        )  # none runs alone at the end
         with ThreadPoolExecutor(AT_A_TIME) as pool:
             waiting = [pool.submit(execute_and_keep, run) for run in stale]
             try:
