@@ -376,7 +376,7 @@ def test_bert_with_relative_keys_has_no_table(kind, words, tmp_path):
     weights = save(tmp_path, config, shapes | {"bert.embeddings.position_embeddings.weight": (32, WIDTH)})
     checkpoint = assert_published(tmp_path, weights, prefix, lambda *args: separate(*args, "query", "key"))
     assert {plan.part for plan in checkpoint.plans} == {"encoder"}
-    assert checkpoint.left_out[0] == f"positions {words} distance"
+    assert checkpoint.left_out[0] == f"positions encoded {words} distance"
     with pytest.raises(CheckpointError, match=f"encodes positions {words} distance"):
         checkpoint.position_rows(checkpoint.plans[0])
 
