@@ -73,6 +73,9 @@ def test_both_ends_of_an_interval_are_one_row():
     ends = [claimed(compare("gap", end, relation), ">", 0) for end, relation in ((-0.1, "<"), (0.3, ">"))]
     (row,) = rows(result(*(replace(end, interval=Estimate(0.1, -0.1, 0.3)) for end in ends)))
     assert row.comparison.standing is Standing.UNDECIDED and row.measured == "0.10 [\u22120.10, 0.30]"
+    around_half = [compare("AUC", end, relation, 0.5) for end, relation in ((0.4, "<"), (0.7, ">"))]
+    (row,) = rows(result(*(replace(end, interval=Estimate(0.6, 0.4, 0.7)) for end in around_half)))
+    assert row.ours == "interval contains 0.5"
 
 
 def test_what_was_measured_on_too_small_a_model_is_told_and_does_not_head_the_check():

@@ -45,7 +45,6 @@ CONFIRMED = {  # what the numbers that agree with us confirm
     Verdict.CHANGES: "our version of the statement",
 }
 CORRECTING = (Verdict.MISPRINT, Verdict.CHANGES)
-AROUND_ZERO = "interval contains 0"
 TICK = '<span aria-hidden="true">✓</span>'
 
 
@@ -129,7 +128,8 @@ def rows(result: Result) -> list[Row]:
         else:
             key = _measurement(c)
             both_ends = key in others and c.interval and not c.claim
-            others[key] = others[key]._replace(ours=AROUND_ZERO) if both_ends else others.get(key, _row(c))
+            around = f"interval contains {significant(c.expected)}"
+            others[key] = others[key]._replace(ours=around) if both_ends else others.get(key, _row(c))
     merged = [_merged(same) if len(same) > 1 else _row(same[0]) for same in identities.values() if same]
     return sorted([*others.values(), *merged], key=lambda row: (not row.missed, not row.paper))
 
