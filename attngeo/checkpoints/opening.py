@@ -8,6 +8,7 @@ from typing import Any
 from attngeo.checkpoints.adapters import open_adapter
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import Matrix
+from attngeo.checkpoints.architectures.heads import MISMATCH
 from attngeo.checkpoints.architectures.stacks import Count, Misfit
 from attngeo.checkpoints.checkpoint import Checkpoint
 from attngeo.checkpoints.gguf_files import GgufFile, gguf_path
@@ -91,6 +92,12 @@ def open_checkpoint(
     try:
         checkpoint = Checkpoint(model, reading, merged)
     except CheckpointError as error:
+        why, mismatch, _ = f"{error}".partition(MISMATCH)
+        if heads is not None and mismatch:
+            raise CheckpointError(
+                f"{why}The given number of heads, {heads}, does not fit these weights; give the number of heads that"
+                f" the model was trained with."
+            ) from error
         if model.is_guessed and isinstance(error.__cause__, Misfit):
             raise CheckpointError(
                 f"{f'{error}'.removesuffix('.')}; the config names no model_type, and {model.model_type!r} was taken"

@@ -8,7 +8,7 @@ from attngeo.checkpoints.architectures.entry import Part
 from attngeo.checkpoints.architectures.keys import BESIDE
 from attngeo.checkpoints.architectures.locate import is_opened
 from attngeo.checkpoints.architectures.plans import LayerPlan
-from attngeo.checkpoints.architectures.rotary import is_hidden, limit_of
+from attngeo.checkpoints.architectures.rotary import is_hidden, limit_of, longest_text
 from attngeo.checkpoints.derived import companions
 from attngeo.checkpoints.model_files import ModelFiles, Tensors
 from attngeo.checkpoints.position_tables import WITHOUT_TABLE
@@ -68,6 +68,11 @@ def included(name: str, plans: Sequence[LayerPlan], folding: Folding) -> Iterato
             f"The scores are those of W_q R_m W_k^T at the distance m = {m}, which is the position of the key minus the"
             f" position of the query. R_m is the rotation that the configuration describes{within}."
         )
+        if not all(plan.settings and longest_text(plan.settings.values) for plan in plans):
+            yield (
+                f"The configuration of {name} does not state how long texts can be, so we did not check whether the"
+                " distance occurs in them."
+            )
         if still := [plan for plan in plans if folding.rotations[plan] is None]:
             yield f"W_qk of {name} is the same at all distances in {_listed(still)}, where positions rotate nothing."
         if hidden := [plan for plan in plans if is_hidden(plan, m)]:

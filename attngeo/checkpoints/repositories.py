@@ -84,7 +84,7 @@ def _run_around(folder: Path) -> str:
     """The name of the run whose model a folder holds, as RUN or RUN/checkpoint-N; "" where that is no run's."""
     for above, place in ((folder.parent, "model"), (folder.parent.parent, "checkpoints")):
         inside = folder.relative_to(above).parts
-        if inside[0] == place and (above / "run.json").is_file():
+        if inside[:1] == (place,) and (above / "run.json").is_file():
             return "/".join((above.name, *inside[1:]))
     return ""
 
@@ -96,7 +96,7 @@ def other_format(folder: Path) -> str:
             f"holds the parts of a DeepSpeed checkpoint ({steps[-1]}) and no whole weights; make them by the"
             " zero_to_fp32.py that DeepSpeed leaves in that folder"
         )
-    if part := next(iter(sorted(folder.rglob("*.distcp"))), None):
+    if part := next(iter(sorted((*folder.glob("*.distcp"), *folder.glob("*/*.distcp")))), None):
         return (
             f"holds the parts of a distributed checkpoint ({part.parent.name}/{part.name}) and no whole weights; make"
             " them by dcp_to_torch_save of torch.distributed.checkpoint.format_utils, and save them beside config.json"

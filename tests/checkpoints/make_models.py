@@ -1,8 +1,8 @@
 """Writes the page of the model types that are read, and of those that are not: book/use/models.md.
 
-``PYTHONPATH=tests python tests/checkpoints/make_models.py`` writes the page from the entries of attngeo, from
-left_out.yml and from the model types of the pinned transformers. A test compares the page with what this program would
-write.
+``PYTHONPATH=tests python tests/checkpoints/make_models.py`` writes the page from the entries and the
+left_out.yml of attngeo and from the model types of the pinned transformers. A test compares the page with what this
+program would write.
 """
 
 from pathlib import Path
@@ -12,11 +12,12 @@ import yaml
 from attention_cases import LIBRARIES, TOWERS
 from transformers import CONFIG_MAPPING
 
+import attngeo.checkpoints.architectures
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import Refused
 
 PAGE = Path(__file__).parents[2] / "book" / "use" / "models.md"
-LEFT_OUT = Path(__file__).with_name("left_out.yml")
+LEFT_OUT = Path(attngeo.checkpoints.architectures.__file__).with_name("left_out.yml")
 
 
 def main() -> None:

@@ -3,7 +3,6 @@ import functools
 import itertools
 import json
 import re
-from pathlib import Path
 
 import make_models
 import pytest
@@ -91,7 +90,7 @@ def test_the_oracle_refuses_a_gain_that_is_not_of_the_normalisation_before(name,
 
 
 def test_every_model_type_of_transformers_is_known_or_left_out_for_a_reason():
-    reasons = yaml.safe_load(Path(__file__).with_name("left_out.yml").read_text())
+    reasons = yaml.safe_load(make_models.LEFT_OUT.read_text(encoding="utf-8"))
     left_out = [name for names in reasons.values() for name in names]
     assert len(left_out) == len(set(left_out)) and not set(left_out) & set(ARCHITECTURES)
     assert set(left_out) | (set(ARCHITECTURES) & set(CONFIG_MAPPING)) == set(CONFIG_MAPPING)
@@ -100,6 +99,13 @@ def test_every_model_type_of_transformers_is_known_or_left_out_for_a_reason():
     for page in ("README.md", "book/use/score.md"):
         text = (make_models.PAGE.parents[2] / page).read_text("utf-8")
         assert re.findall(r"(\d+) model types of\s`t", text) == [read]
+
+
+def test_what_is_left_out_is_refused_with_the_reason_and_only_untested_types_with_a_way_to_read_them(as_user):
+    for name, said in {"mamba": "'mamba' cannot be read. The model has no attention", "evolla": "--register"}.items():
+        with pytest.raises(CheckpointError, match=said) as caught:
+            locate(ARCHITECTURES, {"model_type": name}, {"w": torch.Size([8, 8])})
+        assert ("--as" in f"{caught.value}") is (name == "evolla")
 
 
 @pytest.mark.parametrize("name", [name for name, entry in ARCHITECTURES.items() if isinstance(entry, Refused)])

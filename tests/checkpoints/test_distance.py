@@ -319,3 +319,11 @@ def test_distances_belong_to_queries_and_keys(tmp_path, as_user):
     form = BilinearForm(torch.ones(1, 4, 2), torch.ones(1, 4, 2))
     with pytest.raises(MatrixError, match="3 pairs"):
         at_distance(form, 1, Rotation((1.0, 0.1, 0.01)))
+
+
+def test_a_distance_that_cannot_be_checked_is_said_to_be_unchecked(tmp_path):
+    saved(tmp_path)
+    said = "does not state how long texts can be"
+    assert said not in " ".join(open_checkpoint(tmp_path, distance=-3).included)
+    edit_json(tmp_path / "config.json", max_position_embeddings=None)
+    assert said in " ".join(open_checkpoint(tmp_path, distance=-999999).included)

@@ -96,3 +96,8 @@ def test_parts_of_one_model_without_their_index_are_called_so(tmp_path, as_user)
         CheckpointError, match=r"parts 1 to 2 of one model, but model\.safetensors\.index\.json is missing"
     ):
         open_checkpoint(tmp_path)
+
+
+def test_the_root_of_the_file_system_is_no_checkpoint(as_user):
+    with pytest.raises(CheckpointError, match=r"^/ has no config\.json"):
+        open_checkpoint("/")

@@ -208,3 +208,10 @@ def test_a_stated_type_is_read_with_its_heads(tmp_path, as_user):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert", "num_attention_heads": HEADS}))
     with pytest.raises(ParameterError, match="leave --heads out"):
         open_checkpoint(tmp_path, heads=HEADS)
+
+
+def test_a_wrong_number_of_heads_is_named_and_no_config_is_blamed(tmp_path, as_user):
+    timm(tmp_path)
+    with pytest.raises(CheckpointError, match=r"blocks\.0.*The given number of heads, 5, does not fit") as caught:
+        open_checkpoint(tmp_path, heads=5)
+    assert "config" not in f"{caught.value}"

@@ -11,6 +11,7 @@ from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.architectures.stacks import Count, Counts, Misfit, Stack, default_sizes, value_of
 from attngeo.errors import CheckpointError
 
+MISMATCH = "The config and the weights do not fit each other"
 WIDTH = re.compile("(hidden_size|dim|d_model|n_embd|width)$")  # of keys of widths, as true_hidden_size of MobileBERT
 # model types whose layers are of several widths, of which hidden_size is at most one
 WIDER_BY_STAGES = ("clap_audio_model", "donut-swin", "fun_asr_nano_encoder", "maskformer-swin", "swin", "swinv2")
@@ -251,6 +252,6 @@ def _divide(tensor: str, size: int, count: int, what: str) -> int:
 
 def _mismatch(tensor: str, what: str) -> Misfit:
     return Misfit(
-        f"{tensor} {what}. The config and the weights do not fit each other: either of them was changed, they belong to"
-        f" different checkpoints, or heads were pruned and the config does not say so."
+        f"{tensor} {what}. {MISMATCH}: either of them was changed, they belong to different checkpoints, or heads were"
+        f" pruned and the config does not say so."
     )

@@ -88,7 +88,7 @@ def rotation_of(plan: LayerPlan, m: int) -> Rotation | None:
             raise NoRotation(f"its {plan.part} has no rotary positions, so W_qk is the same at all distances")
         raise NoRotation(f"attngeo does not know how the positions of its {plan.part} rotate queries and keys")
     values = plan.settings.values
-    longest = next((n for key in LONGEST if (n := value_of(values, key, int | None))), None)
+    longest = longest_text(values)
     if longest and abs(m) >= longest:
         raise CheckpointError(f"its texts have at most {longest} tokens, which are at most {longest - 1} apart")
     if plan.causal and m > 0:
@@ -113,6 +113,11 @@ def rotation_of(plan: LayerPlan, m: int) -> Rotation | None:
     n = _coordinates(stated, plan.d_head, known) // 2
     frequencies, factor = _scaled(stated, values, base, n, plan.d_head, m)
     return Rotation(tuple(frequencies), known.pairs == "neighbours", factor)
+
+
+def longest_text(values: Mapping[str, Any]) -> int | None:
+    """The number of tokens of the longest text that a config states, None if it states none."""
+    return next((n for key in LONGEST if (n := value_of(values, key, int | None))), None)
 
 
 def limit_of(plan: LayerPlan, m: int) -> int | None:
