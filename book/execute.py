@@ -206,9 +206,7 @@ def update(profile: str, tell: Callable[[str], Any] = print) -> None:
 
     for group in ([*first, *variants], [planned(chapter, keys) for chapter in last]):
         stale = [run for run in group if kept_key(run.kept) != run.key]
-        stale.sort(
-            key=lambda run: len(texts[run.chapter]), reverse=True
-        )  # none runs alone at the end
+        stale.sort(key=lambda run: len(texts[run.chapter]), reverse=True)  # none runs alone at the end
         with ThreadPoolExecutor(AT_A_TIME) as pool:
             waiting = [pool.submit(execute_and_keep, run) for run in stale]
             try:

@@ -17,7 +17,11 @@ from attngeo.errors import CheckpointError, ParameterError, needs
 @click.option("--plot", **options.once, help="Plot the scores, or W_qk of one layer, as .svg, .png or .pdf.")
 @click.option("--layer", type=click.IntRange(0), metavar="N", help="Score only this layer, in every part of the model.")
 @click.option("--head", type=click.IntRange(0), metavar="N", help="Score only this head of the selected layer.")
-@click.option("--positions", is_flag=True, help="Split each symmetry score by the space of the position embeddings.")
+@click.option(
+    "--positions",
+    is_flag=True,
+    help="Split each symmetry score into parts inside and outside the directions of the position embeddings.",
+)
 # the others are those of open_checkpoint
 @click.option("--revision", metavar="R", help="Read this branch, tag or commit of the Hub repository.")
 @click.option("--subfolder", metavar="S", default="", show_default=False, help="Read this subfolder of PATH_OR_ID.")

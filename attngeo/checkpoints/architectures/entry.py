@@ -221,12 +221,12 @@ class Tower(Struct, frozen=True, forbid_unknown_fields=True):
     """A model that is part of a larger model and has a configuration of its own.
 
     Args:
-        config: config key that holds the nested configuration. If the key is missing, the surrounding configuration is
+        config: config key that holds the nested configuration. If the key is missing, the enclosing configuration is
             used.
         within: component of the module names that identifies the tensors of this model. Alternatives, of which exactly
             one occurs, are written as "one|other". Use "" if no such component is needed.
         model_type: model type to use if the nested configuration does not name one.
-        unfollowed: keys of the surrounding configuration that change the attention of this model in a way that attngeo
+        unfollowed: keys of the enclosing configuration that change the attention of this model in a way that attngeo
             does not follow.
     """
 

@@ -15,7 +15,9 @@ from attngeo.files.checkout import data
 @click.option("--dry-run", is_flag=True, help="List recorded and missing runs without starting any.")
 @click.option("--missing", is_flag=True, help="Start only missing runs and skip interrupted ones.")
 @options.working
-@click.option("--tables", is_flag=True, help="Only move finished runs into the tables of their experiment.")
+@click.option(
+    "--tables", is_flag=True, help="Start no runs, and move finished runs into the tables of their experiment."
+)
 @click.option("--any-code", is_flag=True, help="Allow a different commit than in the recorded runs.")
 def command(name, dry_run, missing, workers, scheduler, tables, any_code) -> None:
     """Make the runs of the experiment NAME that are not recorded yet, in the order of its plan.
@@ -24,7 +26,7 @@ def command(name, dry_run, missing, workers, scheduler, tables, any_code) -> Non
     lists all experiments. Interrupted runs continue from their last checkpoint. Runs already in progress in another
     process are skipped, so several copies of the command can run in parallel.
 
-    The option for tables moves finished runs from their own folders into the tables of the experiment. Without NAME,
+    With the option for tables, the command starts no runs and moves finished runs from their own folders into the tables of the experiment. Without NAME,
     this option does the same for all experiments and updates the table of experiments in data/runs/README.md.
     """
     with needs("train", "attngeo experiment"):  # pandas, which no --help waits for

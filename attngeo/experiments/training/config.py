@@ -82,7 +82,7 @@ class TrainingConfig:
     logit_scale: Annotated[float, Meta(gt=0, le=1e3), "Multiply the attention logits by this factor."] = 1.0
 
     steps: Annotated[Count, "Train for this many steps."] = 200_000
-    batch_size: Annotated[Size, "Use this many sequences per step, over all devices."] = 256
+    batch_size: Annotated[Size, "Use this many sequences per step, in total over all devices."] = 256
     micro_batch: Annotated[Size | None, "Limit the number of sequences that a device processes at a time."] = None
     block_size: Annotated[int, Meta(ge=2, le=2**20), "Set the number of tokens per sequence."] = 512
     lr: Annotated[Rate, "Set the largest learning rate."] = 5e-5
