@@ -175,10 +175,11 @@ show(meaning_of_the_symmetry_score(d=d, seed=seed))
 # %% [markdown]
 # ## Equal scores do not give equal attention weights
 #
-# Attention uses the scores only after a softmax, which turns the scores that token $i$ gives all tokens into positive weights
-# that add up to 1. The softmax normalises each row of scores separately. Suppose that *dog* and *cat* give each other the same
-# score, but *dog* gives other words even higher scores. Then *dog* pays little attention to *cat*, whereas *cat* may pay a lot of
-# attention to *dog*. In a decoder, this difference is extreme, because no token attends to the tokens after it.
+# Attention uses the scores only after a softmax. For each token $i$, the softmax turns the scores that token $i$ gives all
+# tokens into positive weights that add up to 1. The softmax normalises each row of scores separately. Suppose that *dog* and
+# *cat* give each other the same score, but *dog* gives other words even higher scores. Then *dog* pays little attention to
+# *cat*, whereas *cat* may pay a lot of attention to *dog*. In a decoder, this difference is extreme, because no token
+# attends to the tokens after it.
 #
 # The symmetry of a query-key matrix is therefore a property of scores, not of attention weights. The softmax may break the
 # symmetry between rows, but the order within a row survives: the highest score of a row still receives the largest weight

@@ -525,10 +525,10 @@ show(uneven_keys())
 early_keys()
 
 # %% [markdown]
-# The uneven contributions of positions make the columns uneven only if the early inputs lie close to the coordinate axes. In
-# a random basis, less than a quarter of the difference between keys and queries remains (measured on a logarithmic scale). A
-# first token with outlying coordinates lies close to an axis. This token contributes nothing as a query, because it attends
-# only to itself.
+# Unequal contributions from different positions lead to unequal column norms only if the inputs at early positions lie close
+# to the coordinate axes. In a random basis, less than a quarter of the difference between keys and queries remains (measured
+# on a logarithmic scale). A first token with outlying coordinates lies close to an axis. This token contributes nothing as a
+# query, because it attends only to itself.
 #
 # In SmolLM2, a trained decoder, [the first token makes the keys uneven](#the-first-token-of-a-trained-decoder) if we
 # subtract the mean of the inputs. If we do not subtract the mean, the queries are more uneven than the keys. There is
@@ -1595,8 +1595,9 @@ show(first_token_of_a_decoder())
 # ```
 # ````
 #
-# A mean shared by all embeddings, for example in a few outlying coordinates, therefore makes the *rows* dominate. This is
-# true for every objective, provided that the coefficients do not depend on the embeddings.
+# If all embeddings share a mean, for example because a few coordinates are large in every embedding, the large norms
+# therefore occur among the *rows*. This is true for every objective, provided that the coefficients do not depend on the
+# embeddings.
 
 
 # %% tags=["remove-cell"]

@@ -128,8 +128,8 @@ for pair in recorded:
     assert target * layers > 0.85 > 0.6 > target * heads > 0.35  # "close to the target", "about half"
 
 # %% [markdown]
-# At the end of training, the symmetry scores of the layers are close to the score at which the constraint is smallest, but
-# individual heads reach only about half of this score. The reason is that the constraint acts on the sum over the heads of a
+# At the end of training, whole layers have symmetry scores close to the value that minimises the constraint, whereas
+# individual heads reach only about half of this value. The reason is that the constraint acts on the sum over the heads of a
 # layer. In this sum, one head's violation of the constraint can cancel out that of another head.
 #
 # :::{admonition} How sure is this?
@@ -137,10 +137,10 @@ for pair in recorded:
 #   constraint (a coefficient of {glue:text}`gamma`).
 # - All results come from {glue:text}`seeds` seeds. We did not specify in advance what would count as a cost.
 # - {glue:text}`delay`
-# - We trained the encoders for {glue:text}`encoder-steps` steps and the decoders for only {glue:text}`decoder-steps` steps. This
-#   does not explain why forbidding symmetry raises the loss of the encoders more than the loss of the decoders. After
-#   {glue:text}`decoder-steps` steps, the increase for the encoders (with all recorded seeds) is already {glue:text}`at-equal-steps`
-#   nats.
+# - We trained the encoders for {glue:text}`encoder-steps` steps and the decoders for only {glue:text}`decoder-steps` steps.
+#   This does not explain why forbidding symmetry raises the loss of the encoders more than the loss of the decoders. After
+#   {glue:text}`decoder-steps` steps, forbidding symmetry already raises the loss of the encoders by
+#   {glue:text}`at-equal-steps` nats (mean over all recorded seeds).
 # - The constraint that forbids symmetry drives $\Wqk$ all the way to skew-symmetry ($s = -1$) and not only to $s = 0$. We therefore
 #   cannot tell how much of the cost is due to the missing symmetry, and how much is due to the skew-symmetry.
 # - A decoder is hardly symmetric even without a constraint (s = {glue:text}`s-of-decoder`), so forbidding symmetry changes little

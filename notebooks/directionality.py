@@ -12,10 +12,10 @@
 # %% [markdown]
 # # Whether rows or columns dominate depends on a threshold that the paper does not state
 #
-# The second main claim of the paper {cite}`saponati2025` is about decoders, the models that predict the next token. According to
-# this claim, training makes a few columns of their [query-key matrix](bilinear_form.py) much longer than the other columns, so that
-# a few coordinates of the earlier tokens decide what a decoder attends to. The paper measures this effect by the *directionality
-# score* $d$, which is negative if columns dominate, and explains the effect by a theorem.
+# The second main claim of the paper {cite}`saponati2025` is about decoders, the models that predict the next token.
+# According to this claim, training makes a few columns of their [query-key matrix](bilinear_form.py) much longer than the
+# other columns, so that a few coordinates of the earlier tokens decide what a decoder attends to. The paper measures this
+# effect with the *directionality score* $d$, which is negative if columns dominate, and explains it with a theorem.
 #
 # **The score, as the paper defines it, cannot decide whether rows or columns dominate.** The score contains a threshold
 # $\gamma$, for which the paper gives no value. With $\gamma$ = {glue:text}`low`, GPT-2 scores {glue:text}`gpt2-low`, which
@@ -222,8 +222,8 @@ def when_the_sign_holds(gamma: float) -> str:
     over, norms = rows_behind_one_column(gamma)
     return rf"""The sign of the score is correct if the summed norms of the long columns exceed the summed norms of the rows that
         count as long by chance. At $\gamma = {gamma:g}$, up to {100 * over:.2g} % of the rows count as long by chance. If
-        one column outgrows all others, the score is close to $(a\sqrt n - 1)/(a\sqrt n + 1)$ with $a = {norms:.2g}$ for large $n$.
-        This formula gives a positive value, which is the wrong sign, for matrices with {first_positive_limit(gamma):,} rows or more."""
+        one column outgrows all others and $n$ is large, the score is close to $(a\sqrt n - 1)/(a\sqrt n + 1)$, where
+        $a = {norms:.2g}$. For matrices with {first_positive_limit(gamma):,} or more rows, this value is positive, which is the wrong sign."""
 
 
 show(sign_of_directionality(gamma=gamma, n=n_strong, seed=seed))
@@ -257,15 +257,15 @@ show(sign_of_directionality(gamma=gamma, n=n_strong, seed=seed))
 # ([details](context_and_prediction_details.py)).
 #
 # **Second step: tokens that serve as context make columns long.** This does not follow. The squared norms of the columns and
-# the squared norms of the rows have the same sum, namely the sum of all squared entries of the matrix. No update can
-# therefore make the columns longer than the rows on average. An update can still distribute this sum more unevenly over the
+# the squared norms of the rows have the same sum, namely the sum of all squared entries of the matrix. Therefore, no update
+# can make the columns, on average, longer than the rows. An update can still distribute this sum more unevenly over the
 # columns than over the rows, but the assumptions of the theorem do not imply that this happens
 # ([details](column_dominance_details.py)).
 #
-# Columns do become long under other conditions, which the paper does not state. One of these conditions is specific to
-# decoders: with a softmax and a causal mask, the first positions of a sequence contribute most to the update. If each
-# embedding at these positions is dominated by a single coordinate, a few columns become long. We do not know whether the
-# causal mask caused the long columns of trained decoders. Rotary position embeddings are another possible cause:
+# Columns do become long under other conditions, but the paper does not state these conditions. One of these conditions is
+# specific to decoders: with a softmax and a causal mask, the first positions of a sequence contribute most to the update. If
+# each embedding at these positions is dominated by a single coordinate, a few columns become long. We do not know whether
+# the causal mask caused the long columns of trained decoders. Rotary position embeddings are another possible cause:
 # {cite:t}`jin2025` report that they produce very large values in a few dimensions of queries and keys. Whether these values
 # also make a few columns of $W_{qk}$ long has not been tested.
 

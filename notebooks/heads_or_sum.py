@@ -104,8 +104,9 @@ heads_and_sums(evidence())
 #   head. In this family, the decoder is more symmetric than the encoder.
 # - We did not match the sizes of the models. Among the released encoders, [larger models are less
 #   symmetric](pretrained_survey.py#larger-encoders-are-less-symmetric).
-# - We discovered the difference between the skew-symmetric parts in the same families in which we tested it. We also
-#   compared several measures, and we did not correct the p values for these multiple comparisons.
+# - We noticed the difference between the skew-symmetric parts in the same families in which we then tested it, so the test
+#   is not independent. We also compared several measures, and we did not correct the p values for these multiple
+#   comparisons.
 # :::
 #
 # ## Individual heads

@@ -197,8 +197,8 @@ one_pair(sentence_gradient(Objective.AUTOREGRESSIVE, seed, d=8))
 # corrections](implicit_gradient_details.py#the-steps-of-the-proof), but none of them changes the form of the sum.
 #
 # In {numref}`fig-gradient-cosines`, the sum over all pairs has a cosine of 1 with the gradient. The sum over the
-# {glue:text}`several` pairs with the largest terms has a mean cosine of {glue:text}`largest` with the gradient. In this
-# example, an autoregressive model has {glue:text}`n-causal` pairs, and a masked model has {glue:text}`n-masked` pairs.
+# {glue:text}`several` pairs with the largest terms has a cosine of {glue:text}`largest` with the gradient on average. In
+# this example, an autoregressive model has {glue:text}`n-causal` pairs, and a masked model has {glue:text}`n-masked` pairs.
 
 
 # %%

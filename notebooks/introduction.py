@@ -59,11 +59,12 @@ Markdown(told.what_is_shown(first))
 #
 # ::::::{div} front-two
 # :::::{div} front-column
-# How strongly token $i$ attends to token $j$ depends on a single number, the attention score $x_i^\top W_{qk}\, x_j$. Here $x_i$
-# and $x_j$ are the vectors of the two tokens, and the matrix $W_{qk} = W_q W_k^\top$ is the product of the query weights and the
-# key weights of a layer. Suppose that the score from *dog* to *cat* is always equal to the score from *cat* to *dog*, and that the
-# same is true for every other pair of tokens. Then $W_{qk}$ is equal to its transpose, its mirror image along the diagonal, and we
-# call it symmetric. The **symmetry score** $s$ measures how close a matrix with entries $m_{ij}$ is to its transpose:
+# How strongly token $i$ attends to token $j$ depends on a single number, the attention score $x_i^\top W_{qk}\, x_j$. Here
+# $x_i$ and $x_j$ are the vectors of the two tokens, and the matrix $W_{qk} = W_q W_k^\top$ is the product of the query
+# weights and the key weights of a layer. Suppose that the score from *dog* to *cat* is always equal to the score from *cat*
+# to *dog*, and that the same is true for every other pair of tokens. Then $W_{qk}$ is equal to its transpose (its mirror
+# image across the diagonal), and we call it symmetric. The **symmetry score** $s$ measures how close a matrix with entries
+# $m_{ij}$ is to its transpose:
 #
 # $$
 # s = \frac{\sum_{ij} m_{ij}\, m_{ji}}{\sum_{ij} m_{ij}^2}

@@ -452,7 +452,8 @@ show(without_a_table())
 # - {glue:text}`undated` of the plans were committed to the repository together with their runs, because the earlier history
 #   was lost. These are the first character-level plan, the plan with new seeds, the first plan with subword tokens, and the
 #   plan on values. Readers cannot verify that we wrote these plans before the runs. The third character-level plan and the
-#   plan of the longer runs on subword tokens were committed before their runs, and both have three seeds.
+#   plan for the longer runs on subword tokens were committed before the first of their runs, and each of them specifies
+#   three seeds.
 # :::
 
 # %% tags=["remove-input"]
@@ -520,10 +521,10 @@ table(
 # the squared norm.
 #
 # **Audio and images.** In {glue:text}`whisper-near` of the {glue:text}`whisper-layers` layers of Whisper's encoder, the
-# share of the squared norm in position space exceeds the share in a random space by less than a fifth. The vision models
-# DeiT and ViT remain symmetric outside position space. For DeiT, the median score over layers is {glue:text}`deit-outside`
-# outside position space and {glue:text}`deit-layer` for the whole layer. For ViT, these scores are {glue:text}`vit-outside`
-# and {glue:text}`vit-layer`.
+# share of the squared norm in position space exceeds the share in a random space by less than a fifth. The vision models In
+# DeiT and ViT, the matrices remain symmetric outside position space. For DeiT, the median score over layers is
+# {glue:text}`deit-outside` outside position space and {glue:text}`deit-layer` for the whole layer. For ViT, these scores are
+# {glue:text}`vit-outside` and {glue:text}`vit-layer`.
 
 # %% tags=["remove-cell"]
 at = bert["inside"] < 0
@@ -565,11 +566,11 @@ glue("modernbert", modern["s"], ".2f")
 symmetry_by_positions(results)
 
 # %% [markdown]
-# Among the scores that the paper's authors released, families of encoders with absolute position embeddings have a higher
-# $s$ than the other families of encoders (difference {glue:text}`released-encoders`, p = {glue:text}`released-encoders-p`).
-# With so few families, this is the smallest possible p value. For decoders, we found no significant difference (p =
-# {glue:text}`released-decoders-p`). The test is exact, but it is exploratory, because we had looked at the medians before we
-# specified the test.
+# In the scores that the paper's authors released, families of encoders with absolute position embeddings have higher values
+# of $s$ than the other families of encoders (difference {glue:text}`released-encoders`, p =
+# {glue:text}`released-encoders-p`). With so few families, this is the smallest possible p value. For decoders, we found no
+# significant difference (p = {glue:text}`released-decoders-p`). The test is exact, but it is exploratory, because we had
+# looked at the medians before we specified the test.
 #
 # Two families show that positional encoding is not the only reason for symmetry. T5 encodes positions by a bias outside
 # $W_{qk}$, but its encoders still score {glue:text}`t5`. ModernBERT has rotary positions and scores {glue:text}`modernbert`.
@@ -607,11 +608,11 @@ glue("mirror-p", p_nearer, ".2f")
 # Several of these questions have been studied without reference to $W_{qk}$. The contribution of position embeddings to
 # attention is close to a function of the offset {cite}`wennberg2021`, and models perform better if positions and words are
 # treated separately {cite}`ke2021`. Locality and symmetry are common properties of the positional encodings of BERT-style
-# models {cite}`chen2023`. The symmetry of positional encodings was measured in BERT and was found not to improve its
-# performance on tasks further {cite}`wang2021`, whereas {cite:t}`chen2023` report that it is closely correlated with
-# performance. Making attention itself symmetric was reported to halve the number of training steps that BERT-like models
-# need {cite}`courtois2024`. We have not tested this. As far as we know, no earlier work measures how the symmetry of
-# $W_{qk}$ depends on the type of positional encoding.
+# models {cite}`chen2023`. {cite:t}`wang2021` measured the symmetry of positional encodings in BERT and found that it did not
+# improve performance further, whereas {cite:t}`chen2023` report that symmetry is closely correlated with performance. Making
+# attention itself symmetric was reported to halve the number of training steps that BERT-like models need
+# {cite}`courtois2024`. We have not tested this. As far as we know, no earlier work measures how the symmetry of $W_{qk}$
+# depends on the type of positional encoding.
 #
 # ## What it means for you
 #

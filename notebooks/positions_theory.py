@@ -17,11 +17,11 @@
 #
 # :::{admonition} How sure is this
 # The theorems are about a single layer at the start of training, and they hold to leading order. The last theorem assumes
-# tied weights. It describes the first training step and the best read-out, but not the steps between the two. We prove
-# nothing about trained deep models. In planned experiments with small models, [the read-out becomes even before $W_{qk}$
-# becomes symmetric](#in-training-the-read-out-comes-first), as the theorem predicts. Whether the symmetry depends on this
-# read-out remains open. Our [intervention](#a-read-out-from-one-side) could not answer this question, because the models
-# learned too little.
+# tied weights. It describes the first training step and the best read-out, but not how training leads from one to the other.
+# We prove nothing about trained deep models. In planned experiments with small models, [the read-out becomes even before
+# $W_{qk}$ becomes symmetric](#in-training-the-read-out-comes-first), as the theorem predicts. Whether the symmetry depends
+# on this read-out remains open. Our [intervention](#a-read-out-from-one-side) could not answer this question, because the
+# models learned too little.
 # :::
 
 # %% tags=["parameters", "remove-input"]
@@ -683,7 +683,7 @@ read_outs_and_symmetry(read_outs())
     "(positions, read-out first)",
     "encoders learn an even read-out before their $W_{qk}$ becomes symmetric",
     Verdict.HOLDS,
-    remark="We wrote the plan before these runs. All runs have the same settings. Decoders also learn a partly even read-out.",
+    remark="We wrote the plan before these runs. All runs have the same settings. The read-out that decoders learn also has an even part.",
     ours=True,
 )
 def read_out_comes_first():
@@ -707,8 +707,8 @@ show(read_out_comes_first(), unfolded=True)
 # trained all weights except those of queries and keys, either with attention to both sides or with attention to the left
 # only. In stage 2, we trained only the queries and keys, with attention to both sides. We then compared the symmetry scores
 # of the position part (left minus both sides). According to our plan, the explanation by two stages is refuted if the
-# confidence interval of this difference includes 0 or lies above 0.  The interval lies above 0:
-# {glue:text}`one-sided-difference`.
+# confidence interval of this difference includes 0 or lies above 0. We found a difference of
+# {glue:text}`one-sided-difference`, so the interval lies above 0.
 #
 # We nevertheless call the outcome undecided, for three reasons that our plan did not anticipate.
 #

@@ -106,9 +106,9 @@ for name, value in {
 # Each layer of a model has one query-key matrix, which is the sum of the query-key matrices of its heads. The score of a
 # model is the median of the symmetry scores of its layers. The authors released such scores for language, vision and audio
 # models. For each of these modalities, we compare every encoder with every decoder, and we count the pairs in which the
-# encoder has the higher score ({numref}`tab-survey-modalities`). The share of these pairs is also known as the area under
-# the ROC curve (AUC). The AUC is 100 % if the score separates the two groups completely and about 50 % if the scores of the
-# two groups do not differ.
+# encoder has the higher score ({numref}`tab-survey-modalities`). The share of pairs in which this is the case is also known
+# as the area under the ROC curve (AUC). The AUC is 100 % if the score separates the two groups completely and about 50 % if
+# the scores of the two groups do not differ.
 
 # %% tags=["remove-input"]
 table(
@@ -241,9 +241,9 @@ table(
 #
 # ## Are the heads symmetric, or only their sum?
 #
-# So far, every score was computed from the sum of the query-key matrices over all heads in a layer. A model never applies a
-# softmax [to this sum](bilinear_form.py). Instead, it applies a softmax to the scores of each head separately. We therefore
-# also scored the individual heads ({numref}`fig-heads-or-sum`). {glue:text}`heads-told`
+# So far, every score has been computed from the sum of the query-key matrices over all heads in a layer. A model never
+# applies a softmax [to this sum](bilinear_form.py). Instead, it applies a softmax to the scores of each head separately. We
+# therefore also scored the individual heads ({numref}`fig-heads-or-sum`). {glue:text}`heads-told`
 
 # %% tags=["remove-input"]
 symmetry_of_families(of_families_here)

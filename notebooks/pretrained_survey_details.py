@@ -90,8 +90,8 @@ glue("n-models", layers["model"].nunique())
 figures.separations(areas)
 
 # %% [markdown]
-# {numref}`fig-released-language` shows the released language models. Crosses mark the models that we do not count as
-# evidence. The caption gives the AUC of both scores with and without these models.
+# {numref}`fig-released-language` shows the scores of the released language models. Crosses mark the models that we do not
+# count as evidence. The caption gives the AUC of both scores with and without these models.
 
 # %% tags=["remove-input"]
 figures.clean_figure(results)
@@ -590,8 +590,7 @@ show(figure_2_as_drawn())
     "across all the models and input modalities we consider" in directionality ("see Figure S1 for vision and audio
     models").""",
     place="Section 3 and Figure S1",
-    remark="""If we use all points in the figure, we find neither of the two differences in vision models and both
-    differences in audio models. Without MusicGen, whose points are a text encoder and cross-attention, there is no
+    remark="""If we use all points in the figure, we find neither of the two differences in vision models, but both differences in audio models. Without MusicGen, whose points are a text encoder and cross-attention, there is no
     significant difference in directionality in audio models. We use the released medians of all models in the figure.""",
 )
 def figure_s1_as_drawn():

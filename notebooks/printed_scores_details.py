@@ -13,13 +13,13 @@
 # $d$](two_scores_details.py) of pretrained models. Each row contains the median score over the layers of one model. On this
 # page, we examine what each row shows and which rows you can compare with the scores of your own model.
 #
-# **You can compare symmetry scores with Table S2 if you first look up what the row shows. You can compare directionality
-# scores with Table S3 only if you use a formula that the paper does not state.** Of the {glue:text}`n-rows` rows of Table
-# S2, {glue:text}`n-trained` show the score of a trained language model. The other rows show vision models
-# ({glue:text}`n-vision`), models with random weights ({glue:text}`n-random`) and a model that does not exist
-# ({glue:text}`n-missing`). If we count each language model only once, and only if its query and key weights were extracted
-# correctly, {glue:text}`n-distinct` rows remain ({numref}`fig-kinds-of-rows`). For the models whose weights we scored
-# ourselves, our scores agree with the printed numbers to the last digit.
+# **You can compare your symmetry scores with those in Table S2 if you first check what the row of Table S2 shows. You can
+# compare your directionality scores with those in Table S3 only if you use a formula that the paper does not state.** Of the
+# {glue:text}`n-rows` rows of Table S2, {glue:text}`n-trained` show the score of a trained language model. The other rows
+# show vision models ({glue:text}`n-vision`), models with random weights ({glue:text}`n-random`) and a model that does not
+# exist ({glue:text}`n-missing`). If we count each language model only once, and only if its query and key weights were
+# extracted correctly, {glue:text}`n-distinct` rows remain ({numref}`fig-kinds-of-rows`). For the models whose weights we
+# scored ourselves, our scores agree with the printed numbers to the last digit.
 
 # %% tags=["parameters", "remove-input"]
 models: list = []  # names of recorded models, folders or Hub ids; empty means every recorded model
@@ -143,8 +143,7 @@ def against_chance(rows: pd.DataFrame):
     "Symmetry score for open-source pretrained language models" and "All models are available on Hugging Face".""",
     place="the caption of Table S2",
     remark="""Since the caption does not state that each row shows a different model, repeated rows are not errors.
-    Nevertheless, we count each model only once. To find random weights, we compared the scores of each row with the
-    scores of random matrices of the same width.""",
+    Nevertheless, we count each model only once. To detect models with random weights, we compared the scores in each row with the scores of random matrices of the same width.""",
 )
 def table_s2_distinct_checkpoints():
     rows = released_results()[lambda results: results["row"] != ""]
@@ -209,9 +208,9 @@ table(
 # %% [markdown]
 # If query heads are paired with the wrong key heads, the symmetry is lost, but the columns with large norms remain. For
 # ModernBERT, the weights were multiplied along the wrong dimension, so that the rows and columns of the product correspond
-# to the coordinates of heads instead of the coordinates of tokens. The norm of such a product differs from the norm of
-# $\Wqk$, so its symmetry score is wrong, and its directionality score is meaningless. For Pythia and DeBERTa, interleaved
-# heads were read as contiguous blocks, so both scores are meaningless.
+# to the coordinates of heads instead of the coordinates of tokens. Since the norm of such a product differs from the norm of
+# $\Wqk$, the symmetry score of the product is wrong and the directionality score is meaningless. For Pythia and DeBERTa,
+# interleaved heads were read as contiguous blocks, so both scores are meaningless.
 #
 # ## Symmetry: Table S2 can be reproduced
 #

@@ -101,8 +101,8 @@ glue("planned-harm", max(p.primary.difference().high for p in symmetry), ".2f")
 # - Before we planned `confirm_mini`, the comparison in which symmetric initialisation clearly helped, we had already used its
 #   three seeds in shorter runs of models with the same dimensions. We therefore used new seeds when we repeated this comparison.
 # - {glue:text}`by-chance`
-# - We cannot rule out that, in one of these settings, symmetric initialisation lowers the loss by up to
-#   {glue:text}`planned-gain` nats or raises the loss by up to {glue:text}`planned-harm` nats.
+# - Some of the results are very uncertain: among all comparisons, the confidence intervals reach from a loss that is
+#   {glue:text}`planned-gain` nats lower to a loss that is {glue:text}`planned-harm` nats higher.
 # - If queries and keys are equal, every token also attends more to itself. We do not know which of these two effects is
 #   responsible for a gain. We have planned two [further experiments](../recorded_runs.md#planned-runs) to find out, but we
 #   have not carried them out yet.
@@ -197,12 +197,12 @@ factors = pd.DataFrame(
 # %% [markdown]
 # ## A larger initial scale helps small models even without symmetry
 #
-# According to [a second-hand reading](../notation.md#the-audit) of the authors' code, their symmetric initialisation changes more
-# than the symmetry of $\Wqk$. The code draws queries, keys and values anew with the default initialisation of PyTorch. As a
-# result, the scale of $\Wqk$ changes by a factor that depends on the width of the model, and the biases become random. Our
-# initialisation `default-linear` makes the same changes without setting the keys equal to the queries. In all
-# {glue:text}`n-untied` planned comparisons, encoders initialised with `default-linear` have a lower final loss than encoders with
-# the usual random initialisation. Most of the gain from the authors' initialisation [does not come from
+# According to [a second-hand reading](../notation.md#the-audit) of the authors' code, their symmetric initialisation changes
+# not only the symmetry of $\Wqk$. The code draws the query, key and value weights anew with the default initialisation of
+# PyTorch. As a result, the scale of $\Wqk$ changes by a factor that depends on the width of the model, and the biases become
+# random. Our initialisation `default-linear` makes the same changes without setting the keys equal to the queries. In all
+# {glue:text}`n-untied` planned comparisons, encoders initialised with `default-linear` have a lower final loss than encoders
+# with the usual random initialisation. Most of the gain from the authors' initialisation [does not come from
 # symmetry](symmetric_initialisation_details.py#the-released-initialisation-part-by-part).
 #
 # {glue:md}`factor-at-width:myst` We have tested `default-linear` only up to a width of {glue:text}`widest` ({numref}`tab-init-scale`).

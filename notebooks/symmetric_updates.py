@@ -98,16 +98,18 @@ argument_figure(met, chosen, alignment(*BERT))
 # - In the gradient of Theorem 2.4, the query is the embedding of the predicted token. In masked training, however, the
 #   predicted token has been replaced by the mask, so the query is the embedding of the mask ({prf:ref}`prop-s1-15-mask`). We
 #   have no proof of a similar theorem for this case.
-# - These small models have no position embeddings. For pairs of *positions* instead of pairs of tokens, we derive conditions
-#   under which both positions of a pair contribute equally at initialisation ([theorem](positions_theory.py)).
+# - These small models have no position embeddings. For pairs of *positions*, we derive conditions under which, at
+#   initialisation, the two positions of a pair contribute equally to each other's prediction
+#   ([theorem](positions_theory.py)).
 # :::
 #
 # ## The gradient is a sum over pairs of tokens
 #
-# Let $x_i$ be the vector that a layer receives at position $i$. If position $i$ attends to position $j$, this pair of tokens adds
-# the matrix $\beta_{ij}\, x_i x_j^\top$ to the gradient of $\Wqk$. The coefficient $\beta_{ij}$ describes how much the loss would
-# change if position $i$ paid more attention to token $j$. We call $\beta_{ij}$ the *help* of token $j$ for token $i$.
-# Proposition 2.2 of the paper states that the gradient is the sum of these matrices over all pairs of tokens.
+# Let $x_i$ be the vector that a layer receives at position $i$. If position $i$ attends to position $j$, the tokens at these
+# two positions add the matrix $\beta_{ij}\, x_i x_j^\top$ to the gradient of $\Wqk$. The coefficient $\beta_{ij}$ describes
+# how much the loss would change if position $i$ paid more attention to token $j$. We call $\beta_{ij}$ the *help* of token
+# $j$ for token $i$. Proposition 2.2 of the paper states that the gradient is the sum of these matrices over all pairs of
+# tokens.
 #
 # The paper's derivation of the coefficients $\beta_{ij}$ ignores the softmax. With the softmax, the sum still has the same
 # form, but the coefficients change in two ways. First, the coefficient of token $j$ is proportional to the attention that
@@ -203,7 +205,7 @@ show(agreement_at_random_weights(d, n_tokens, n_models, seed), unfolded=True)
 #
 # According to the paper, encoders and decoders differ because an encoder is trained on every pair of tokens in both orders,
 # whereas a decoder is trained on every pair in only one order. For a single sequence, this is true. In a whole corpus,
-# however, *dog* precedes *cat* in some texts and follows *cat* in others, so a decoder is also trained on both orders. Two
+# however, *dog* precedes *cat* in some texts and follows *cat* in others, so a decoder, too, is trained on both orders. Two
 # [differences between encoders and
 # decoders](symmetric_updates_details.py#over-a-corpus-tokens-lose-the-contrast-between-the-objectives-but-positions-keep-it)
 # remain. First, a decoder sees each pair of *positions* in only one order. Second, a decoder always predicts the *next*
@@ -221,8 +223,8 @@ show(agreement_at_random_weights(d, n_tokens, n_models, seed), unfolded=True)
 #
 # ## What it means for you
 #
-# - Do not take the symmetry of an encoder as a confirmation of Theorem 2.4. First find out [where the symmetry of the encoder is
-#   located](positions.py).
+# - Do not take the symmetry of an encoder as confirmation of Theorem 2.4. First find out [where the symmetry of the encoder
+#   is located](positions.py).
 # - Do not use the gradient of $\Wqk$ to predict how $\Wqk$ will change. To see the actual change, record $\Wqk$ during training with
 #   `attngeo train --picture-every`.
 # - Before you attribute the symmetry of a matrix to symmetric updates, measure the correlation between $\beta_{ij}$ and

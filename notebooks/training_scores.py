@@ -146,18 +146,19 @@ def symmetry_in_training():
 show(symmetry_in_training(), unfolded=True)
 
 # %% [markdown]
-# **In our small models, it depends on the type of positional encoding whether the encoder or the decoder is more
-# symmetric.** With learned position embeddings, the encoders are more symmetric than the decoders in all
-# {glue:text}`n-learned` planned experiments in which the encoders learned more than the frequencies of the tokens, and all
-# intervals exclude zero. With rotary position embeddings, the decoders are more symmetric than the encoders in
-# {glue:text}`n-rotary-decoders` of {glue:text}`n-rotary` planned experiments, and the intervals of these differences exclude
-# zero. The page [Why](why.py#what-we-changed) lists every experiment.
+# **In our small models, whether the encoder or the decoder is more symmetric depends on the type of positional encoding.**
+# With learned position embeddings, the encoders are more symmetric than the decoders in all {glue:text}`n-learned` planned
+# experiments in which the encoders learned more than the frequencies of the tokens, and all intervals exclude zero. With
+# rotary position embeddings, the decoders are more symmetric than the encoders in {glue:text}`n-rotary-decoders` of
+# {glue:text}`n-rotary` planned experiments, and the intervals of these differences exclude zero. The page
+# [Why](why.py#what-we-changed) lists every experiment.
 #
 # **The symmetry of encoders grows during training.** In all six of the authors' encoders, the symmetry score increases
-# between step {glue:text}`first-step` and step {glue:text}`last-step`. Our own encoders with learned position embeddings show
-# the same growth, and its interval excludes zero in {glue:text}`n-grown-beyond` of {glue:text}`n-grown-settings` settings ([every
-# setting](training_scores_details.py#how-much-the-symmetry-of-encoders-grows)). With rotary position embeddings, the symmetry of
-# our encoders hardly grows. In the first character-level experiment, for example, their mean score rises to
+# between step {glue:text}`first-step` and step {glue:text}`last-step`. The symmetry scores of our own encoders with learned
+# position embeddings grow as well, and the confidence interval of this growth excludes zero in {glue:text}`n-grown-beyond`
+# of {glue:text}`n-grown-settings` settings (see [all
+# settings](training_scores_details.py#how-much-the-symmetry-of-encoders-grows)). With rotary position embeddings, the
+# symmetry of our encoders hardly grows. In the first character-level experiment, for example, their mean score rises to
 # {glue:text}`rotary-peak` and falls back to {glue:text}`rotary-end`.
 #
 # ## Whether decoders become more directional is undecided
@@ -169,18 +170,19 @@ show(symmetry_in_training(), unfolded=True)
 # rows](training_scores_details.py#rows-first-then-columns). Columns with large norms are not specific to decoders. At the
 # end of training, the directionality score is negative in all {glue:text}`n-models` models, encoders included.
 #
-# We also cannot tell whether these columns grow during training, as the paper predicts. In the decoders with 12 layers, columns
-# already dominate at step {glue:text}`first-step` of {glue:text}`last-step`, the first step for which scores were released: the
-# directionality scores lie between {glue:text}`d-first-low` and {glue:text}`d-first-high` at this step, and between
-# {glue:text}`d-end-low` and {glue:text}`d-end-high` at the end of training. After this step, the scores of the encoders decrease by more than
-# the scores of the decoders, so the difference between encoder and decoder becomes smaller in all three pairs with 12 layers.
+# The paper predicts that these columns grow during training, but we cannot tell whether they do. In the decoders with 12
+# layers, columns already dominate at step {glue:text}`first-step` of {glue:text}`last-step`, the first step for which scores
+# were released: the directionality scores lie between {glue:text}`d-first-low` and {glue:text}`d-first-high` at this step,
+# and between {glue:text}`d-end-low` and {glue:text}`d-end-high` at the end of training. After this step, the scores of the
+# encoders decrease by more than the scores of the decoders, so the difference between encoder and decoder becomes smaller in
+# all three pairs with 12 layers.
 #
 # **In our small models, the answer depends on the type of positional encoding** ({numref}`tab-training-positions-d`). With
 # learned position embeddings, the decoders are more directional than the encoders in all {glue:text}`d-learned-met`
 # character-level experiments, and all intervals exclude zero. With rotary position embeddings, the encoders are more
-# directional than the decoders in {glue:text}`d-rotary-negative` of these experiments, but the interval excludes zero in only
-# {glue:text}`d-rotary-reversed` of them. The experiments with subword tokens do not answer the question, because all of their intervals
-# include zero.
+# directional than the decoders in {glue:text}`d-rotary-negative` of these experiments, but the interval excludes zero in
+# only {glue:text}`d-rotary-reversed` of them. The experiments with subword tokens do not answer the question, because the
+# confidence intervals of all the differences include zero.
 
 # %% tags=["remove-input"]
 table(

@@ -109,7 +109,7 @@ crossing.lines({crossing.READ[name][1]: every[name] for name in list(shown)[:3]}
 # train models on subword tokens instead of characters, and one uses the dimensions of the paper's four-layer model
 # ({numref}`tab-why-crossing`). In each experiment, we tested whether encoders lose their symmetry when rotary position
 # embeddings replace learned ones. The details page [Types of positional encoding](positions.py) describes every plan and
-# compares two further types of positional encoding.
+# adds two further types of positional encoding to the comparison.
 
 # %% tags=["remove-input"]
 Markdown(told.outcomes(positions.all_recorded()))
@@ -261,8 +261,8 @@ glue("rank-encoders", number(released.encoders.rank, 2))
 # To find out whether the heads of published models have a common direction, we compared every layer with an exact null
 # model. Transposing the matrix of a head reverses the direction of the head and changes nothing else. For each layer, we
 # therefore computed the symmetry score for every possible choice of which heads to transpose. The *rank* of the layer is the
-# share of these scores that are not higher than the score of the layer itself. A rank near 0 means that the heads of the
-# layer agree on a direction.
+# fraction of these scores that are lower than or equal to the score of the layer itself. A rank near 0 means that the heads
+# of the layer agree on a direction.
 
 # %% tags=["remove-input"]
 figures.ranks_of_families(released, why.names_of_families(recorded_coherence()))
@@ -293,10 +293,10 @@ glue("undated", spelled(len(set(positions.UNDATED) & every.keys())))
 #   subword tokens with learned position embeddings become symmetric as well. With rotary position embeddings, however, decoders
 #   that are trained on subword tokens are hardly more symmetric than the corresponding encoders ({numref}`tab-why-crossing`). We
 #   do not know whether large models behave in the same way.
-# - **We did not plan to compare encoders with decoders under rotary position embeddings.** Our plans concern the symmetry that
-#   encoders lose. We noticed only afterwards that decoders are more symmetric than encoders under rotary position embeddings.
-#   This difference between decoders and encoders is larger than the variation between seeds in {glue:text}`reversed` experiments
-#   with character-level models.
+# - **We did not plan to compare encoders with decoders under rotary position embeddings.** Our plans ask whether encoders
+#   lose their symmetry. We noticed only afterwards that decoders are more symmetric than encoders under rotary position
+#   embeddings. This difference between decoders and encoders is larger than the variation between seeds in
+#   {glue:text}`reversed` experiments with character-level models.
 # - **Other effects of rotary position embeddings may contribute to the lower symmetry.** For example, encoders with rotary
 #   position embeddings reach a lower loss than encoders with learned position embeddings. When we compare the two types of
 #   encoders at equal loss, encoders with rotary position embeddings still have a lower symmetry score

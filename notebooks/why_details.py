@@ -547,12 +547,11 @@ show(kernel_on_a_wave(seed=seed))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# The matrix on the circle differs from $T$ by those terms $g(m)$ whose offset $m$ leads from a position $i$ across an end of
-# the sequence. Each offset $m$ leads across an end from at most $|m|$ positions. The absolute values of these terms
-# therefore sum to at most $\mu$. The row $b_i$ of $B_f$ has norm $\sqrt{2/n}$. For every matrix $X$, the norm of
-# $B_f^\top X B_f = \sum_{ij} x_{ij} b_i b_j^\top$ is therefore at most $\frac2n \sum_{ij} |x_{ij}|$. This proves the bound.
-# Subtracting the row means from $T$ means subtracting $r\,1^\top$ for a vector $r$. Since $1^\top B_f = 0$, this does not
-# change $B_f^\top T B_f$.
+# The matrix on the circle differs from $T$ by those terms $g(m)$ for which the position $i + m$ lies outside the sequence.
+# For each offset $m$, this is the case for at most $|m|$ positions $i$. The absolute values of these terms therefore sum to
+# at most $\mu$. The row $b_i$ of $B_f$ has norm $\sqrt{2/n}$. For every matrix $X$, the norm of $B_f^\top X B_f = \sum_{ij}
+# x_{ij} b_i b_j^\top$ is therefore at most $\frac2n \sum_{ij} |x_{ij}|$. This proves the bound. Subtracting the row means
+# from $T$ means subtracting $r\,1^\top$ for a vector $r$. Since $1^\top B_f = 0$, this does not change $B_f^\top T B_f$.
 #
 # For part 2, the skew-symmetric part of $|G|R$ has norm $\sqrt2\,|\operatorname{Im} G|$, and $|G|R$ itself has norm
 # $\sqrt2\,|G|$. On a sequence with ends, the norm of the skew-symmetric part is therefore at most
@@ -1269,7 +1268,7 @@ show(who_asks_must_answer(n_tokens, seed))
 # training, this assumption makes the block between positions symmetric, but no other block. Equation
 # {eq}`eq-who-asks-lengths` quantifies the consequence: if position and token embeddings have equal norms, $s$ is at most
 # 1/2. In this theorem, position embeddings are the only component shared by queries and keys. Without position embeddings,
-# no part of the update of a first layer can be symmetric.
+# no part of the first layer's update can be symmetric.
 #
 # The theorem applies only under narrow conditions. It is limited to the first layer, because in higher layers the
 # representation of a hidden position also contains information from other positions. The formulas for $s$ require three

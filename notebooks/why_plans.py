@@ -423,8 +423,9 @@ show(two_sides())
 #
 # Theorem 2.4 of the paper assumes that the contributions of two tokens to each other's prediction are correlated: if token
 # $j$ helps to predict token $i$, then $i$ helps to predict $j$. In untrained models, these contributions are [not
-# correlated](symmetric_updates.py). We planned to measure their correlation during the training of encoders with learned
-# position embeddings, with rotary positions and without positional encoding.
+# correlated](symmetric_updates.py). We planned to measure this correlation during the training of three kinds of encoders:
+# encoders with learned position embeddings, encoders with rotary position embeddings and encoders without positional
+# encoding.
 
 # %% tags=["remove-input"]
 agreement = findings.agreement(coefficients)

@@ -20,7 +20,8 @@ class AttentionLayer:
         norm: name of the tensor with the gains of the preceding layer normalisation if these gains are folded into the
             form, otherwise "".
         matrix: the matrix that the form represents, "qk" or "ov".
-        read_as: model type that was passed to `open_checkpoint`, or "" if the checkpoint is read as the type in its config.
+        read_as: model type that was passed to `open_checkpoint`, or "" if the checkpoint is read as the type in its
+            config.
         head_numbers: original numbers of the remaining heads if heads were pruned, otherwise ().
         distance: position of the key minus the position of the query, or None if the form contains no rotation.
         qk_norms: names of the tensors with the gains of the query and key norms if these gains are folded into the

@@ -35,7 +35,7 @@ def add_switch(app: Sphinx, page: str, body: str) -> str:
         lines.append(f"<p>Choose <code>{parameter.parameter}</code>{meaning}: {' '.join(links)}</p>")
     if not lines:
         return body
-    explained = "<p>All numbers, figures and verdicts on this page were computed for the chosen value.</p>"
+    explained = "<p>All numbers, figures and verdicts on this page are based on the value that you choose here.</p>"
     switch = f'<nav class="{SWITCH}" aria-label="Values of parameters">{"".join(lines)}{explained}</nav>'
     title, end, rest = body.partition("</h1>")
     return f"{title}{end}{switch}{rest}"

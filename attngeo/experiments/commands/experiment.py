@@ -26,8 +26,9 @@ def command(name, dry_run, missing, workers, scheduler, tables, any_code) -> Non
     lists all experiments. Interrupted runs continue from their last checkpoint. Runs already in progress in another
     process are skipped, so several copies of the command can run in parallel.
 
-    With the option for tables, the command starts no runs and moves finished runs from their own folders into the tables of the experiment. Without NAME,
-    this option does the same for all experiments and updates the table of experiments in data/runs/README.md.
+    With the option for tables, the command starts no runs and moves finished runs from their own folders into the
+    tables of the experiment. Without NAME, this option does the same for all experiments and updates the table of
+    experiments in data/runs/README.md.
     """
     with needs("train", "attngeo experiment"):  # pandas, which no --help waits for
         from attngeo.experiments.runs import experiments

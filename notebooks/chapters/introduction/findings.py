@@ -75,8 +75,8 @@ def encoders_are_more_symmetric() -> Finding:
         f" published. The encoder has the higher symmetry score in {as_percent(published.auc)} of the pairs. Among the"
         " models whose weights we scored ourselves, the encoder has the higher score in"
         f" {as_percent(every.auc)} of the pairs of an encoder family and a decoder family, but most of these encoders"
-        f" are not text models. Among text models alone, the share is {as_percent(text.auc)}, and there are too few"
-        f" families ({text.n_first} of encoders and {text.n_second} of decoders) for a conclusion.",
+        f" are not text models. Among text models alone, the share is {as_percent(text.auc)}, but with only {text.n_first}"
+        f" families of encoders and {text.n_second} families of decoders, we cannot draw a conclusion.",
         "pretrained_survey.py",
     )
 
@@ -115,8 +115,8 @@ def learned_positions(experiments: Mapping[str, positions.Judged]) -> Finding:
         f" symmetry score drops from {two['mlm-learned']} to {two['mlm-rotary']}. In character-level encoders with the"
         f" dimensions of the paper's four-layer model, the score drops from {of_mini['mlm-learned']} to"
         f" {of_mini['mlm-rotary']}, and in encoders trained on subword tokens from {of_pieces['mlm-learned']} to"
-        f" {of_pieces['mlm-rotary']}. {outcomes} A possible reason for the drop is that an encoder uses the positions to"
-        " its left and to its right in the same way. We [prove](positions_theory.py) that, under certain conditions, the"
+        f" {of_pieces['mlm-rotary']}. {outcomes} A possible reason for the drop is that, at each position, an encoder uses"
+        " the positions to the left and to the right in the same way. We [prove](positions_theory.py) that, under certain conditions, the"
         " part of $W_{qk}$ that compares positions then receives symmetric updates in a single layer at the start of"
         " training. For trained models, the reason is still [open](why.py).",
         "why.py",

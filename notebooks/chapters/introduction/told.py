@@ -102,7 +102,7 @@ def what_is_shown(first: positions.Judged) -> str:
     return f"""::::{{dropdown}} What exactly is shown?
 **The models.** The figure shows four small models that started from the same random weights. Each model has
 {config["layers"]} layers of width {config["d_model"]}, reads {config["block_size"]} characters of Wikipedia at a time, and was
-trained for {config["steps"]:,} steps. The squares show the first layer of each model. The large number above a square is the
+trained for {config["steps"]:,} steps. The squares show the first layer of each model. The large number above each square is the
 median score over the {config["layers"]} layers, and the chart shows the same median. The thin lines in the chart show {seeds}
 further pairs of models, which started from other random weights. The thick lines show the means over these pairs.
 

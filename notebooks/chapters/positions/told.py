@@ -121,11 +121,12 @@ def of_the_papers_shape() -> str:
     )
     amended = (
         f"Before the first run, we amended this plan from {seeds_before} to {seeds} seeds and from a CPU core to a GPU."
-        " Readers cannot verify that we made this amendment before the runs, because it was committed to the repository"
-        f" together with the runs. The original plan was committed before the runs. If only its {seeds_before} seeds are"
-        f" counted, the difference between encoders is {with_interval(earlier.first, as_score)}, and under the criteria of the"
-        f" plan the outcome is *{earlier.outcome.verdict}*. We also saw the scores of the encoders before the last decoders"
-        " were trained, which the plan does not allow. By then, the number of seeds had been fixed."
+        " Readers cannot verify that we made this amendment before the runs, because it was committed to the"
+        " repository together with the runs. The original plan was committed before the runs. If only its"
+        f" {seeds_before} seeds are counted, the difference between encoders is"
+        f" {with_interval(earlier.first, as_score)}, and under the criteria of the plan the outcome is"
+        f" *{earlier.outcome.verdict}*. Contrary to the plan, we also saw the scores of the encoders before the last"
+        " decoders had been trained. By then, the number of seeds had been fixed."
     )
     return f"{result}\n\n{amended}{_codes(judgement)}"
 

@@ -82,7 +82,7 @@ def ranks_of_families(found: Directions, names: Mapping[tuple[str, str], str]) -
         f" {number(found.encoders.rank, 2)} over {len(found.encoders.families)} families of encoders"
     )
     caption = (
-        "Do the heads of a layer agree on a direction? Each point shows a family of published models. We compute the"
+        "Do the heads of a layer agree on a direction? Each point represents a family of published models. We compute the"
         " median rank over the layers of each model, and average it over the models of the family. On average, the"
         f" rank is {means}. In the null model, in which each head is transposed with probability 1/2, the mean rank is"
         " 0.5."
