@@ -17,6 +17,7 @@ from jaxtyping import Float
 from attngeo.bilinear.form import BilinearForm
 from attngeo.checkpoints import position_tables, remarks
 from attngeo.checkpoints.adapters import Adapter
+from attngeo.checkpoints.architectures.entry import BETWEEN
 from attngeo.checkpoints.architectures.locate import locate, unfollowed
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.architectures.stacks import Misfit
@@ -266,7 +267,18 @@ def _why_not_values(plans: list[LayerPlan], tensors: Tensors, adapter: Adapter |
     if unknown and any(isinstance(file, GgufFile) for file in tensors.files.values()):
         return "of a GGUF file are not read"
     if unknown:
-        return f"of {unknown.part} layer {unknown.layer} are gated, not known, or not in these files"
+        return f"of {unknown.part} layer {unknown.layer} {_why_unknown(unknown, tensors)}"
     if adapter is not None:
         return "may be adapted, and adapters are merged into queries and keys alone"
     return ""
+
+
+def _why_unknown(plan: LayerPlan, tensors: Tensors) -> str:
+    """Why the plan of a layer has no value and output weights."""
+    own = [name for name in tensors.shapes if name.startswith(f"{plan.module}.") and name not in (plan.query, plan.key)]
+    between = next((name for name in own if any(word in name for word in BETWEEN)), "")
+    if plan.layout.gated or between:
+        return f"are gated or normalised{f' ({between})' if between else ''}, so that W_o W_v^T is not what heads write"
+    if plan.query != plan.key and not any(len(tensors.shapes[name]) == 2 for name in own):
+        return "are not in these files"
+    return "are not known for this model type, or one of them is not in these files"

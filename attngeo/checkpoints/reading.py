@@ -1,6 +1,7 @@
 """What is read of every attention layer: which matrix, and the gains and rotations that multiply its factors."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
@@ -10,12 +11,15 @@ from torch import Tensor
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.rotations import Rotation, at_distance
 from attngeo.checkpoints.architectures.entry import Matrix
+from attngeo.checkpoints.architectures.locate import layer_around
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.architectures.qk_norms import norms_of, with_gains
 from attngeo.checkpoints.architectures.rotary import NoRotation, rotation_of
 from attngeo.checkpoints.gguf_files import GgufFile
 from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError, ParameterError
+
+NORMALISATION = re.compile(r"norm|[._]ln", re.IGNORECASE)  # in the names of tensors
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ class Folding:
         self.without_rotation: dict[LayerPlan, NoRotation] = {}  # why layers are left out
         self.qk_norms: dict[LayerPlan, tuple[list[str], list[str]]] = {}  # tensors of the gains of queries and of keys
         if reading.fold_norm:
-            _require_gains(name, plans)
+            _require_gains(name, plans, files)
         needs_order = reading.distance is not None or reading.fold_qk_norm  # of the coordinates within a head
         if needs_order and any(isinstance(file, GgufFile) for file in files.values()):
             raise CheckpointError(
@@ -130,13 +134,18 @@ class Folding:
         return bool(self.norm(plan) or plan in self.qk_norms or (rotation and rotation.reweights(d_head)))
 
 
-def _require_gains(name: str, plans: list[LayerPlan]) -> None:
+def _require_gains(name: str, plans: list[LayerPlan], names: Collection[str]) -> None:
     """Refuse to fold gains of a layer normalisation that are not there for every layer that should have one."""
     folded = {plan.part for plan in plans if plan.norm}  # parts whose gains are there
     for plan in plans:
         # a first layer may have none by its architecture, as ModernBERT's
         if not plan.norm and ((plan.layer and plan.part in folded) or not folded):
+            layer = layer_around(plan.module)
+            others = [each for each in names if each.startswith(f"{layer}.") and NORMALISATION.search(each)]
+            why = "not in these files"
+            if others and plan.part not in folded:
+                why = "not known, because attngeo knows of no normalisation before the attention of such models"
             raise CheckpointError(
                 f"{name}: the gains of the layer normalisation before queries and keys of {plan.part} layer"
-                f" {plan.layer} are not known or not in these files; score without them (no --fold-norm)."
+                f" {plan.layer} are {why}; score without them (no --fold-norm)."
             )

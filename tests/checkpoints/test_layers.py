@@ -324,3 +324,13 @@ def test_a_path_that_is_not_there_is_not_asked_of_the_hub_and_a_folder_has_no_re
         open_checkpoint(folder, revision="v1")
     with pytest.raises(CheckpointError, match="not one of type int;"):
         open_checkpoint(3)
+
+
+def test_what_the_files_do_not_hold_is_told_from_what_is_not_known(tmp_path, as_user):
+    small_model("llama")().save_pretrained(tmp_path)
+    edit_tensors(
+        tmp_path / "model.safetensors", lambda t: {name: t[name] for name in t if re.search("[qk]_proj", name)}
+    )
+    for asked in ({"matrix": "ov"}, {"fold_norm": True}):
+        with pytest.raises(CheckpointError, match="decoder layer 0 are not in these files;"):
+            open_checkpoint(tmp_path, **asked)

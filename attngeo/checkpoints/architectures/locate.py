@@ -41,6 +41,9 @@ from attngeo.errors import CheckpointError
 
 ROTATION = re.compile(r"(\w+_)?rope_|rotary|use_mrope|partial_rotary")  # how keys begin that say how positions rotate
 CHUNKED = "chunked_attention"  # a kind of layers that hide later tokens, whatever else a configuration says
+OTHER_NAMES = (
+    " If these are queries and keys under other names, add the names by attngeo.register_architecture or --register."
+)
 RELATIVE = ("relative_key", "relative_key_query")  # positions in the logits of BERT and others
 OPENED = "denoise_model"  # the module in which DiffuGPT and DiffuLLaMA keep a decoder whose causal mask they open
 # number of the stack, whether it stores weights (in, out), query or key, numbers in the module's name
@@ -62,7 +65,7 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
         part, causal = _label(stack, stacks, shapes)
         if part == "cross":
             modules = [(numbers, module) for numbers, module in modules if _of_one_width(stack, module, shapes)]
-        around = {module: _layer_around(module) for _, module in modules}
+        around = {module: layer_around(module) for _, module in modules}
         tensors = _tensors_within([*around, *around.values()], shapes)
         first = sum(plan.part == part for plan in plans)
         config_of = stack.config.of(stack.entry)
@@ -97,9 +100,8 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
     if not plans:
         wanted = " or ".join(stack.entry.tensor(stack.entry.module, stack.entry.query) for stack in stacks)
         raise Misfit(
-            f"no tensor is named like {wanted}, as in models of the type {config.get('model_type')}. The files have"
-            f" {_names_in(shapes)}. If these are queries and keys under other names, add the names by"
-            f" attngeo.register_architecture or --register."
+            f"no tensor is named like {wanted}, as in models of the type {config.get('model_type')}. There are"
+            f" {_names_in(shapes)}.{OTHER_NAMES}"
         )
     order = {part: place for place, part in enumerate(("encoder", "decoder", "cross"))}
     return sorted(plans, key=lambda plan: (order[plan.part], plan.layer))
@@ -228,13 +230,13 @@ def _norm(stack: Stack, module: str, shapes: Mapping[str, Size]) -> str:
     if entry.norm == "" or (entry.norm_if and stack.config.get(entry.norm_if, bool) is not True):
         return ""
     names = NORMS if entry.norm is None else entry.norm.split("|")
-    parts, layer = module.split("."), _layer_around(module)
+    parts, layer = module.split("."), layer_around(module)
     around = (".".join(parts[:end]) for end in range(len(parts), len(layer.split(".")) - 1, -1))
     gains = [f"{place}.{name}.{gain}" for place in around for name in names for gain in ("weight", "gamma")]
     return next((gain for gain in gains if gain in shapes), "")
 
 
-def _layer_around(module: str) -> str:
+def layer_around(module: str) -> str:
     """The name of the layer that an attention module is in, up to the last number; "" where it has none."""
     match = re.match(r"(?:.*\.)?\d+(?=\.|$)", module)
     return match[0] if match else ""
