@@ -49,7 +49,10 @@ class BilinearForm:
         object.__setattr__(self, "wk", wk)
         for name, factor in (("wq", wq), ("wk", wk)):
             if not isinstance(factor, Tensor):
-                raise MatrixError(f"{name} is {described(factor)}; a form needs tensors of torch or arrays of numpy.")
+                raise MatrixError(
+                    f"{name} is {described(factor)}; a form needs floating-point numbers, in tensors of torch or arrays"
+                    f" of numpy."
+                )
             if factor.ndim != 3 or 0 in factor.shape or not factor.is_floating_point():
                 raise MatrixError(
                     f"{name} is {described(factor)}; a form needs floating-point tensors (heads, d, d_head)."

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Mapping
+from os import PathLike
 from typing import Any
 
 from torch import Tensor, nn
 
 from attngeo.checkpoints.adapters import Adapter
 from attngeo.checkpoints.architectures.entry import Matrix
+from attngeo.checkpoints.architectures.locate import OTHER_NAMES
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.checkpoint import Checkpoint
 from attngeo.checkpoints.derived import live_weights
@@ -16,8 +18,12 @@ from attngeo.checkpoints.modules import as_mapping, model_in, of_factors, of_tor
 from attngeo.checkpoints.reading import Reading
 from attngeo.checkpoints.state_dicts import named_tensors
 from attngeo.checkpoints.tensorfiles import TensorFile
-from attngeo.errors import CheckpointError
+from attngeo.errors import CheckpointError, ParameterError
 
+OF_A_PART = (
+    "If this is a part of a model, give open_model the whole model, or score the weights of queries and keys by"
+    " BilinearForm.from_linear."
+)
 BELOW = ".base_layer."  # in the name of a weight below an adapter
 SHARDED = "full_tensor"  # what torch.distributed.tensor.DTensor has, and other tensors have not
 PACKED = (".qweight", ".weight_packed", ".weight_shape")  # how GPTQ, AWQ and compressed-tensors end a weight's name
@@ -102,7 +108,8 @@ def open_model(
         model: a module, or an object that contains exactly one transformers model, such as a Lightning module, a
             SentenceTransformer, an nnsight model, or the result of ``torch.compile`` or DistributedDataParallel.
             TransformerLens models are read through the factors W_Q and W_K of their attention modules. An active peft
-            LoRA adapter is treated as merged. A state dict is also accepted, if ``config`` is given.
+            LoRA adapter is treated as merged. A state dict of tensors or NumPy arrays is also accepted, if
+            ``config`` is given.
         config: the content of the model's config.json, as a mapping or as an object with ``to_dict``. The default is
             ``model.config``. A model that contains ``torch.nn.MultiheadAttention`` needs no configuration: each such
             module is one layer. Layers within a ``TransformerDecoderLayer`` are labelled decoder or cross. Other layers
@@ -120,9 +127,14 @@ def open_model(
         CheckpointError: the model has neither a configuration nor ``torch.nn.MultiheadAttention``, its architecture is
             unknown, its queries and keys have different widths, or its weights are sharded, on the meta device,
             quantised, under an unsupported adapter, or not finite.
-        ParameterError: the matrix is unknown.
+        ParameterError: the matrix is unknown, or ``config`` is a name or a path.
     """
     reading = Reading(matrix, fold_norm, distance, fold_qk_norm)
+    if isinstance(config, str | PathLike):
+        raise ParameterError(
+            f"config is {f'{config}'!r}, and names and paths are not taken; give the config itself, as an object with"
+            f" to_dict (model.config) or as a dict with the content of config.json."
+        )
     if isinstance(model, Mapping):
         return Model(_of_state(model, config), reading)
     model = model_in(model, config is not None)
@@ -138,7 +150,7 @@ def open_model(
     if not isinstance(given, Mapping):
         raise CheckpointError(
             f"{kind} has no config that tells its model_type and heads, holds no model of transformers, and has no"
-            f' torch.nn.MultiheadAttention; give open_model a config, config={{"model_type": ..., ...}}.'
+            f' torch.nn.MultiheadAttention; give open_model a config, config={{"model_type": ..., ...}}. {OF_A_PART}'
         )
     for module in model.modules():
         if type(module).__name__ == "FullyShardedDataParallel":  # asking it for weights would wait for other processes
@@ -146,7 +158,12 @@ def open_model(
     state = {name: tensor for name, tensor in model.state_dict().items() if isinstance(tensor, Tensor)}
     state, adapter = _adapted(model, kind, state, gather)
     files = [Weights(kind, state, gather), *live_weights(model).values()]
-    return Model(ModelFiles(name, "", given, files, plans=plans or None), reading, adapter, gather)
+    try:
+        return Model(ModelFiles(name, "", given, files, plans=plans or None), reading, adapter, gather)
+    except CheckpointError as error:
+        if config is None and not hasattr(model, "save_pretrained"):  # as a layer, which has the config of its model
+            raise CheckpointError(f"{error}".replace(OTHER_NAMES, f" {OF_A_PART}")) from error
+        raise
 
 
 def _of_state(state: Mapping, config: Any) -> ModelFiles:
@@ -157,7 +174,11 @@ def _of_state(state: Mapping, config: Any) -> ModelFiles:
             f"{name} does not tell its model_type and heads; give open_model the config of the model beside it, as"
             f" open_model(state, config=model.config), or a mapping."
         )
-    return ModelFiles(name, "", given, [Weights(name, named_tensors(state, name))])
+    if not (tensors := named_tensors(state, name)):
+        raise CheckpointError(
+            f"{name} has no tensors; its values must be tensors of torch or arrays of floating-point numbers of numpy."
+        )
+    return ModelFiles(name, "", given, [Weights(name, tensors)])
 
 
 def _adapted(

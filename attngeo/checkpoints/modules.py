@@ -43,8 +43,9 @@ def model_in(thing: Any, has_config: bool = False) -> nn.Module:
         )
     if not models and not isinstance(thing, nn.Module):
         raise CheckpointError(
-            f"open_model takes a torch module, an object that holds one, or a state dict, not one of type"
-            f" {type(thing).__name__}; open_checkpoint takes a path or an id, BilinearForm two factors."
+            f"open_model and score_table take a torch module, an object that holds one, or a state dict, and nothing of"
+            f" type {type(thing).__name__}; open_checkpoint takes a path or an id, and score and score_heads take a"
+            f" BilinearForm, which is made of two factors."
         )
     return next(iter(models.values()), thing)
 

@@ -7,10 +7,12 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from os import PathLike
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from torch import Tensor, nn
 
+from attngeo.bilinear.conventions import require_gamma
 from attngeo.bilinear.positions import position_space
 from attngeo.bilinear.rows import ScoreRow, form_rows, with_heads, with_split
 from attngeo.bilinear.scores import GAMMA, SUM, Convention
@@ -84,6 +86,7 @@ def score_table(
         CheckpointError: a tensor cannot be read or is not finite, or none of the models in the list can be read.
         ParameterError: gamma is negative or not finite, or ``source`` is already open with different options.
     """
+    require_gamma(gamma)
     asked = Reading(matrix, fold_norm, distance, fold_qk_norm)
     if config is not None:
         source = open_model(source, config, **vars(asked))
@@ -130,9 +133,10 @@ def models_table(
         except CheckpointError as error:
             named = f"{source}" if isinstance(source, str | PathLike) else type(source).__name__
             is_named = named in f"{error}" or " cannot be scored" in f"{error}"
-            unread.append(f"{error}" if is_named else f"{named} cannot be scored: {error}")
+            why = f"{error}".removeprefix(f"{PurePath(named).name}: ")
+            unread.append(f"{error}" if is_named else f"{named} cannot be scored: {why}")
     if not found:
-        raise CheckpointError(" ".join(unread))
+        raise CheckpointError(" ".join(dict.fromkeys(unread)))
     names = Counter(rows[0].model for rows in found.values())
     rows, remarks = [], []
     about: dict[str, list[str]] = {}  # models by what is said of them

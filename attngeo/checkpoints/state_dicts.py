@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attngeo.bilinear.form import as_tensor
 from attngeo.errors import CheckpointError
 
 NESTED = ("state_dict", "model_state_dict", "model")  # under which training scripts save weights beside other things
@@ -36,7 +37,8 @@ def named_tensors(state: object, name: str) -> dict[str, Tensor]:
     if not isinstance(state, Mapping):
         raise CheckpointError(f"{name} holds one {type(state).__name__} and no named tensors; save its weights.")
     state = next((state[key] for key in NESTED if isinstance(state.get(key), Mapping)), state)
-    tensors = {f"{name}": value for name, value in state.items() if isinstance(value, Tensor)}
+    values = {f"{name}": as_tensor(value) for name, value in state.items()}
+    tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
     return {n: t for n, t in tensors.items() if t.layout is torch.strided and not t.is_nested}
 
 

@@ -114,5 +114,5 @@ def test_arrays_of_numpy_are_factors_and_matrices_too(kind):
 
 
 def test_arrays_of_whole_numbers_are_refused(as_user):
-    with pytest.raises(MatrixError, match="wq is an array of int64"):
+    with pytest.raises(MatrixError, match="wq is an array of int64; a form needs floating-point numbers"):
         BilinearForm(np.ones((4, 16, 4), int), np.ones((4, 16, 4)))

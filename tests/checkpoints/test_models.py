@@ -366,6 +366,34 @@ def test_a_state_dict_is_read_with_a_config(wrap, llama, as_user):
             assert torch.equal(ours.form.wk, theirs.form.wk) and ours.module == theirs.module
     with pytest.raises(CheckpointError, match=r"open_model\(state, config=model.config\)"):
         open_model(state)
+    with pytest.raises(ParameterError, match="config is 'gpt2', and names and paths are not taken"):
+        open_model(state, config="gpt2")
+
+
+def test_the_values_of_a_state_dict_are_tensors_or_arrays(llama, as_user):
+    state = {name: tensor.numpy() for name, tensor in llama.state_dict().items()}
+    for ours, theirs in zip(open_model(state, llama.config), open_model(llama), strict=True):
+        assert torch.equal(ours.form.wq, theirs.form.wq) and torch.equal(ours.form.wk, theirs.form.wk)
+    with pytest.raises(CheckpointError, match="its values must be tensors"):
+        open_model({name: array.tolist() for name, array in state.items()}, llama.config)
+
+
+@pytest.mark.parametrize("part", ["encoder", "encoder.layer.0", "encoder.layer.0.attention.self"])
+def test_a_part_of_a_model_is_refused_with_two_ways_out(part, as_user):
+    with pytest.raises(CheckpointError, match=r"the whole model, or .* BilinearForm\.from_linear\.$") as caught:
+        open_model(small_model("bert")().get_submodule(part))
+    assert "register" not in f"{caught.value}"
+
+
+def test_factors_are_refused_once_by_the_name_of_the_function(as_user):
+    factor = torch.randn(2, 8, 4)
+    for given in (BilinearForm(factor, factor), (factor, factor)):
+        with pytest.raises(CheckpointError, match=r"score_table take .* score_heads take a") as caught:
+            score_table(given)
+        assert f"{caught.value}".count("score_heads") == 1
+    for gamma in ("a", None, -1):
+        with pytest.raises(ParameterError, match="gamma is"):
+            score_table(small_model("gpt2")(), gamma=gamma)
 
 
 class Factored(nn.Module):

@@ -129,6 +129,11 @@ def test_a_model_that_cannot_be_read_is_named_and_the_others_are_shown(folders, 
         score_table([])
 
 
+def test_a_model_whose_error_begins_with_its_name_is_named_once(folders):
+    with pytest.raises(CheckpointError, match="/bert <b> cannot be scored: the gains"):
+        score_table([folders[0]], fold_norm=True)
+
+
 def test_models_of_one_name_are_called_by_what_was_asked_for(folders, tmp_path):
     small_model("gpt2")().save_pretrained(tmp_path / "gpt")
     assert [row.model for row in score_table([folders[1], tmp_path / "gpt"])] == [

@@ -127,9 +127,10 @@ REFUSED = {  # in the folder of a checkpoint; what the sentence names
     ". --layer 3": "tiny-bert has no layer 3. Its layers have the numbers 0 to",
     ". --layer 0 --head 4": "Layer 0 of tiny-bert has no head 4. Its heads have the numbers 0 to 3.",
     ". --head 0": "--head needs --layer",
-    ". --fold-norm": "the gains of the layer normalisation before queries and keys of encoder layer 0 are not known",
+    ". --fold-norm": "the gains of the layer normalisation before queries and keys of encoder layer 0 are not known,",
     ". --distance -1": "tiny-bert cannot be scored at distance -1: its encoder has no rotary positions",
     ". --distance 1.5": "'1.5' is not a valid integer",
+    ". --register gone.yml": "there is no file gone.yml, from which model types were to be registered",
     ". --fold-qk-norm": "no such norms",
     ". --distance -1 --matrix ov": "score the matrix 'qk'",
 }
@@ -322,7 +323,9 @@ def test_value_output_maps_in_the_place_of_w_qk(scored, table, refused, saved, t
         saved, saved, "--matrix", "ov"
     )
     small_model("afmoe")().save_pretrained(tmp_path)  # gates what its heads write
-    assert "decoder layer 0 are gated, not known" in refused("score", tmp_path, "--matrix", "ov")
+    assert "decoder layer 0 are gated or normalised (layers.0.self_attn.gate_proj.weight)" in refused(
+        "score", tmp_path, "--matrix", "ov"
+    )
 
 
 def test_what_is_no_file_is_called_so(refused, saved, tmp_path):

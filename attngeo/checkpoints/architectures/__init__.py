@@ -64,6 +64,9 @@ def register_file(path: Path) -> None:
         ParameterError: no such file, or its words are not those of `Attention` and `Tower`.
     """
 
+    if not path.exists():
+        raise ParameterError(f"there is no file {path}, from which model types were to be registered; check its path.")
+
     def refuse(why: str) -> ParameterError:
         return ParameterError(f"{path} registers no architecture ({why}); write it as entries.yml of attngeo does.")
 
