@@ -30,6 +30,7 @@ class NullLaw(NamedTuple):
     mean: float
     sd: float
     distances: np.ndarray = np.zeros(0)  # (draws,); only for d, whose distribution is not normal for small widths
+    bounds: tuple[float, float] = (-1.0, 1.0)  # the smallest and the largest possible score
 
     def z(self, value: float) -> float:
         """``(value - mean) / sd``; infinite if every random score equals the mean and this value does not."""
@@ -57,6 +58,12 @@ class NullLaw(NamedTuple):
         simulated = float(self.distances[draws + 1 - math.ceil(LEVEL * (draws + 1))]) if draws else 0.0
         return max(Z95 * self.sd, simulated)
 
+    @property
+    def band(self) -> tuple[float, float]:
+        """The smallest and largest score within `half_width` of the mean that a matrix can have."""
+        low, high = self.bounds
+        return max(low, self.mean - self.half_width), min(high, self.mean + self.half_width)
+
 
 @lru_cache(maxsize=256)
 def symmetry_null(d: int, rank: int, convention: Convention = Convention.DEFINITION) -> NullLaw:
@@ -69,7 +76,8 @@ def symmetry_null(d: int, rank: int, convention: Convention = Convention.DEFINIT
     concentration = ((d + 1) * square + 1) / (d + 2 * square)
     mean, sd = (symmetry_mean(d), symmetry_sd(d, min(1.0, concentration))) if d > 1 else (1.0, 0.0)
     centre = by_convention(mean, convention)
-    return NullLaw(centre, by_convention(mean + sd, convention) - centre)
+    bounds = by_convention(-1.0, convention), by_convention(1.0, convention)
+    return NullLaw(centre, by_convention(mean + sd, convention) - centre, bounds=bounds)
 
 
 @lru_cache(maxsize=256)

@@ -83,7 +83,7 @@ def _draw(panel: Axes, rows: Sequence[dict], score: str, colour: str, lawless: b
     if not lawless:
         shapes = (laws_of_shape(row["d_model"], row["rank"], row["gamma"], row["convention"]) for row in layers)
         laws = [of_shape[score] for of_shape in shapes]
-        low, high = ([law.mean + side * law.half_width for law in laws] for side in (-1, 1))
+        low, high = zip(*(law.band for law in laws), strict=True)
         edges = [at[0] - 0.5, *at, at[-1] + 0.5]  # so that one layer has a band, too
         band = {"color": NEUTRAL, "alpha": 0.25, "linewidth": 0}
         panel.fill_between(edges, [low[0], *low, low[-1]], [high[0], *high, high[-1]], **band)

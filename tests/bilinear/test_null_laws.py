@@ -118,3 +118,14 @@ def test_a_p_agrees_with_many_redraws_of_its_own_law(monkeypatch):
         share = float((distances >= value).mean())
         error = 4 * math.sqrt(share * (1 - share) / len(law.distances)) + 2 * law.least
         assert share - error <= law.p(value) <= max(1.5 * share, share + error)
+
+
+@pytest.mark.parametrize("convention", list(Convention))
+def test_the_band_of_narrow_forms_has_only_scores_that_a_matrix_can_have(convention):
+    least, most = {Convention.PRINTED: (-2, 2), Convention.RELEASED: (0, 1)}.get(convention, (-1, 1))
+    law = symmetry_null(2, 1, convention)
+    assert law.mean + law.half_width > most and law.band == (max(least, law.mean - law.half_width), most)
+    law = directionality_null(16, 4, convention=convention)
+    assert law.half_width > 1 and law.band == (-1, 1)
+    wide = directionality_null(512, 64)
+    assert wide.band == (-wide.half_width, wide.half_width)
