@@ -11,7 +11,7 @@ from selenium.webdriver.common.keys import Keys
 
 from attngeo import BilinearForm
 from attngeo.bilinear.rows import form_rows
-from attngeo.bilinear.summary import cells, outside, summary
+from attngeo.bilinear.summary import SHOWN, cells, outside, summary
 from attngeo.plot.report import report
 from attngeo.plot.score_figure import score_figure
 
@@ -111,3 +111,16 @@ def test_rows_are_filtered_and_sorted_by_keyboard(page, rows, tmp_path, browser)
         assert arrow == ('" ↑"' if order == 1 else '" ↓"')
     assert symmetry.find_element(By.XPATH, "..").get_attribute("aria-sort") == "descending"
     assert browser.get_log("browser") == []
+
+
+@pytest.mark.book
+def test_all_columns_of_a_report_are_seen_in_a_window_of_1100_pixels(tmp_path, browser):
+    names = ["part", "layer", "head", *(f"{score}{of}" for score in SHOWN for of in ("", " z", " p")), "c_S", "c_N"]
+    line = ["encoder", "11", "all", *["-0.6399*", "+1173.1", "<1e-9"] * 2, "11.72*", "11.12*", "0.2627"]
+    (tmp_path / "wide.html").write_text(report(NAME, [*names, "rank"], [line], []), encoding="utf-8")
+    before = browser.get_window_size()
+    browser.set_window_size(1100, 900)
+    browser.get((tmp_path / "wide.html").as_uri())
+    hidden = "const e = document.querySelector('.wide'); return e.scrollWidth - e.clientWidth"
+    assert browser.execute_script(hidden) == 0
+    browser.set_window_size(before["width"], before["height"])
