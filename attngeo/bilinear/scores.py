@@ -107,7 +107,7 @@ def score(m: BilinearForm | Float[Array, "d d"], gamma: float = GAMMA) -> Scores
 
     For float32 layers of medium width, the computation first uses float32. If a norm is so close to its threshold that
     rounding could change the result, the computation is repeated in float64. The result is always on the CPU, even if
-    the form is on a GPU.
+    the form is on a GPU. Both scores of the zero matrix are 0, and tables contain NaN instead.
     """
     if isinstance(m, BilinearForm) and on_gpu(m.wq):
         return _score_on_gpu(m, gamma, per_head=False)
@@ -120,7 +120,10 @@ def score(m: BilinearForm | Float[Array, "d d"], gamma: float = GAMMA) -> Scores
 
 
 def score_heads(form: BilinearForm, gamma: float = GAMMA) -> Scores:
-    """Both scores of ``W_qk,h`` for every head, as tensors of shape (H,) on the CPU."""
+    """Both scores of ``W_qk,h`` for every head, as tensors of shape (H,) on the CPU.
+
+    Both scores of a zero head are 0, so remove such heads before averaging. Tables contain NaN instead.
+    """
     if on_gpu(form.wq):
         return _score_on_gpu(form, gamma, per_head=True)
     return _scores(head_moments(form), gamma)
