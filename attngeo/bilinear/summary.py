@@ -16,12 +16,15 @@ RANK = "coin_rank"  # of the layers with several heads
 OF_HEADS = {"coherence_symmetric": "c_S", RANK: "c_N"}  # what has a star; a rank has the p of its c_N
 HOW_TO_READ = (
     "c_S and c_N compare the sum of the heads with the single heads. If c_S is above 1, the symmetric parts of the"
-    " heads reinforce each other, and if c_S is below 1, they cancel. c_N is the same for the skew-symmetric parts. For"
-    " heads with random signs, c_S is 1 ± {:.2g} and c_N is 1 ± {:.2g} (median over layers).",
+    " heads reinforce each other, and if c_S is below 1, they cancel. c_N is the same for the skew-symmetric parts. If"
+    " the heads of a layer had random signs, c_S would be 1 ± {:.2g} and c_N would be 1 ± {:.2g} (mean ± standard"
+    " deviation, median over layers). Each layer is compared with random signs of its own heads, and CSV and JSON files"
+    " contain its own standard deviations.",
     "The rank is the share of the ways to transpose single heads that make the layer no more symmetric than it is. For"
     " random weights, all possible ranks are equally likely. A rank close to 0 means that the heads agree on a"
     " direction. A rank close to 1 means that the heads have opposite directions.",
 )
+NO_LAW = "because the scores of random weights are known only without gains."
 HOW_TO_READ_POSITIONS = (
     "W_qk is split into three parts. In the first part, queries and keys are both inside the space of the position"
     " embeddings. In the second part, both are outside. In the third part (mixed), one of them is inside. A share is"
@@ -46,12 +49,14 @@ def summary(rows: Sequence[Row]) -> list[str]:
     for part in dict.fromkeys(row["part"] for row in of["layers"]):
         medians = {s: median(row[s] for row in of["layers"] if row["part"] == part) for s in SHOWN[: 2 - by_positions]}
         values = " and ".join(f"{value:.4f} for {score}" for score, value in medians.items())
-        lines.append(f"The median over the {part} layers is {values}.")
+        n = sum(row["part"] == part for row in of["layers"])
+        lines.append(f"The median over {n} {part} layer{'s' if n > 1 else ''} is {values}.")
     lines += dead_layers(rows)
     if by_positions:
         return [*lines, HOW_TO_READ_POSITIONS]
+    lines += no_norm_exceeds(rows)
     if any(map(without_law, rows)):
-        lines.append("There are no z and p, because the scores of random weights are known only without gains.")
+        lines.append(f"There are no z and p, {NO_LAW}")
         return lines + _about_heads(of["layers"])
     counts: list[str] = []
     for kind, scored in of.items():
@@ -72,7 +77,10 @@ def summary(rows: Sequence[Row]) -> list[str]:
         counts += [_count_outside(several, score, name, kind) for score, name in OF_HEADS.items() if several]
     if counts:
         words = " and ".join([", ".join(counts[:-1]), counts[-1]])
-        lines.append(f"A star marks a value outside the central 95 % of random weights. It marks {words}.")
+        star = "A star marks a value outside the central 95 % of the values for random weights"
+        if any(map(has_heads, of["layers"])):
+            star += " (for c_S and c_N: for random signs of the heads)"
+        lines.append(f"{star}. It marks {words}.")
     if few := sorted({row["n_heads"] for row in of["layers"] if has_heads(row) and few_heads(row)}):
         lines.append(f"With {' or '.join(map(str, few))} heads, neither c_S nor c_N can have a star.")
     return lines + _about_heads(of["layers"])
@@ -104,6 +112,18 @@ def dead_layers(rows: Sequence[Row]) -> list[str]:
     if not places:
         return []
     return [f"Queries or keys are zero, so there is nothing to score, in {', '.join(places[:5])}{more}."]
+
+
+def no_norm_exceeds(rows: Sequence[Row]) -> list[str]:
+    """A sentence about the layers in which no norm exceeds the threshold, so that d is 0, if there are any."""
+    layers = [row for row in rows if row["head"] == SUM and not is_dead(row)]
+    n = sum(not (row["n_rows_over"] or row["n_cols_over"] or row["directionality"]) for row in layers)
+    if not n:
+        return []
+    return [
+        f"In {n} of {len(layers)} layer{'s' if len(layers) > 1 else ''}, no norm of a row or a column exceeds the"
+        f" threshold of the directionality score (gamma = {layers[0]['gamma']:g}), so the directionality is 0."
+    ]
 
 
 def few_heads(row: Row) -> bool:

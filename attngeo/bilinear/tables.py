@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from html import escape
 from importlib import import_module
 from statistics import median
-from typing import Any, ClassVar, SupportsIndex, TypeVar, overload
+from typing import Any, ClassVar, Literal, SupportsIndex, TypeVar, overload
 
 import rich.table
 from rich.console import Console
@@ -15,8 +15,11 @@ from rich.console import Console
 from attngeo.bilinear.null_laws import laws_of_shape
 from attngeo.bilinear.rows import ScoreRow
 from attngeo.bilinear.scores import SUM
-from attngeo.bilinear.summary import SHOWN, cells, filled, is_dead, outside, short_names, summary, without_law
+from attngeo.bilinear.summary import NO_LAW, SHOWN, cells, filled, is_dead, outside, short_names, summary, without_law
 from attngeo.errors import ParameterError, needs
+
+OUTSIDE = {"symmetry": "layers outside in s", "directionality": "layers outside in d"}  # columns of several models
+COMPARISON = ("For comparison", "There is no comparison")  # beginnings of the sentence about other models
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class ModelRow:
     part: str
     positions: str  # type of positional encoding, "" where it is not known
     n_layers: int
+    n_scored: int  # number of layers whose queries and keys are not zero
     d_model: int
     symmetry: float
     symmetry_null_low: float
@@ -93,8 +97,12 @@ class Table(list[Row]):
     def _repr_html_(self) -> str:
         """The table in a notebook: no colours of its own, so that it can be read on any ground."""
         names, lines = self.cells()
-        head = "".join(f"<th>{escape(name)}</th>" for name in short_names(names))
-        body = "".join(f"<tr>{''.join(map(_html_cell, line))}</tr>" for line in lines)
+        styles = [f"text-align: {_side(name)}; white-space: nowrap" for name in names]
+        head = "".join(
+            f'<th style="text-align: {_side(name)}">{escape(short)}</th>'
+            for name, short in zip(names, short_names(names), strict=True)
+        )
+        body = "".join(f"<tr>{''.join(map(_html_cell, line, styles))}</tr>" for line in lines)
         notes = "<br>".join(map(escape, self.sentences()))
         return (
             f"<p><b>{escape(self.title)}</b></p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -109,6 +117,10 @@ class ScoreTable(Table[ScoreRow]):
     """
 
     kind = ScoreRow
+
+    def only(self, rows: Iterable[ScoreRow]) -> "ScoreTable":
+        """A table of these rows, without the comparison with other models, which is about all layers of the model."""
+        return ScoreTable(rows, self.title, [note for note in self.notes if not note.startswith(COMPARISON)])
 
     @property
     def layers(self) -> "ScoreTable":
@@ -153,7 +165,10 @@ class ScoreTable(Table[ScoreRow]):
         """The model, how much of it was scored, and the medians."""
         layers = [row for row in self.layers if not is_dead(vars(row))]
         medians = ", ".join(f"median {s} {median(getattr(row, s) for row in layers):.4f}" for s in SHOWN if layers)
-        counts = f"{len(self.layers)} layers, {len(self.heads)} heads"
+        counts = ", ".join(
+            f"{len(those)} {kind}{'' if len(those) == 1 else 's'}"
+            for kind, those in (("layer", self.layers), ("head", self.heads))
+        )
         return f"<ScoreTable {self[0].model!r}: {counts}{', ' if medians else ''}{medians}>" if self else "<ScoreTable>"
 
 
@@ -164,7 +179,7 @@ class ModelTable(Table[ModelRow]):
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
         """Names of columns and rounded cells, for people."""
-        names = ["model", "part", *(name for s in SHOWN for name in (s, f"{s} layers outside")), "size", "positions"]
+        names = ["model", "part", *(name for s in SHOWN for name in (s, OUTSIDE[s])), "size", "positions"]
         names += [f"random {s}" for s in SHOWN]
         lines = []
         for row in self:
@@ -175,12 +190,19 @@ class ModelTable(Table[ModelRow]):
 
     def sentences(self) -> list[str]:
         """How to read the table, and what could not be read."""
-        read = (
-            'Each score is the median over the layers. The columns "layers outside" have the number of layers whose'
-            " score is outside the range of 95 % of random layers of the same shape. This range is in the columns"
-            ' "random symmetry" and "random directionality". The size is the number of layers times their width.'
-        )
-        return [read, *self.notes]
+        lines = ["Each score is the median over the layers. The size is the number of layers times their width."]
+        scored = [row for row in self if row.n_scored]
+        lawless = [row for row in scored if row.symmetry_outside is None]
+        if len(lawless) < len(scored):
+            lines.append(
+                f'The columns "{OUTSIDE["symmetry"]}" and "{OUTSIDE["directionality"]}" have the number of layers whose'
+                " symmetry s or directionality d is outside the range of 95 % of random layers of the same shape. This"
+                ' range is in the columns "random symmetry" and "random directionality".'
+            )
+        if lawless:
+            some = " in some rows" if len(lawless) < len(scored) else ""
+            lines.append(f"There is no comparison with random layers{some}, {NO_LAW}")
+        return [*lines, *self.notes]
 
     def __repr__(self) -> str:
         """The models and their median symmetry."""
@@ -197,15 +219,15 @@ def model_rows(rows: Sequence[dict]) -> list[ModelRow]:
         columns: dict[str, Any] = {}
         for score in SHOWN:
             shapes = {(row["d_model"], row["rank"], row["gamma"], row["convention"]) for row in live if known}
-            laws = [laws_of_shape(*shape)[score] for shape in shapes]
+            bands = [laws_of_shape(*shape)[score].band for shape in shapes]
             columns |= {
                 score: median(row[score] for row in live) if live else math.nan,
-                f"{score}_null_low": min((law.mean - law.half_width for law in laws), default=math.nan),
-                f"{score}_null_high": max((law.mean + law.half_width for law in laws), default=math.nan),
+                f"{score}_null_low": min((low for low, _ in bands), default=math.nan),
+                f"{score}_null_high": max((high for _, high in bands), default=math.nan),
                 f"{score}_outside": sum(outside(row, score) for row in live) if known else None,
             }
         same = {name: first[name] for name in ("model", "revision", "positions", "d_model", "convention", "gamma")}
-        found.append(ModelRow(**same, part=part, n_layers=len(layers), **columns))
+        found.append(ModelRow(**same, part=part, n_layers=len(layers), n_scored=len(live), **columns))
     return found
 
 
@@ -214,7 +236,7 @@ def _score_cells(row: ModelRow, score: str) -> tuple[str, str, str]:
     if math.isnan(value):
         return "zero", "", ""
     known = out is not None
-    return f"{value:.4f}", f"{out} of {row.n_layers}" if known else "", f"{low:.3f} to {high:.3f}" if known else ""
+    return f"{value:.4f}", f"{out} of {row.n_scored}" if known else "", f"{low:.3f} to {high:.3f}" if known else ""
 
 
 def drawn(title: str, names: Sequence[str], cells: Sequence[Sequence[str]], notes: Sequence[str]) -> str:
@@ -222,7 +244,7 @@ def drawn(title: str, names: Sequence[str], cells: Sequence[Sequence[str]], note
     table = rich.table.Table(box=None, padding=(0, 1, 0, 0))
     for name, short in zip(names, short_names(names), strict=True):
         heading = short.replace("directionality", "direction- ality").replace(" ", "\n")
-        table.add_column(heading, justify="left" if name in ("", "model", "part", "positions") else "right")
+        table.add_column(heading, justify=_side(name))
     for line in cells:
         table.add_row(*line)
     console = Console(width=10_000, force_terminal=False, markup=False, highlight=False)
@@ -232,6 +254,11 @@ def drawn(title: str, names: Sequence[str], cells: Sequence[Sequence[str]], note
     return re.sub("\n{3,}", "\n\n", without_trailing_spaces).rstrip("\n")
 
 
-def _html_cell(cell: str) -> str:
+def _side(name: str) -> Literal["left", "right"]:
+    """The side to which the cells of a column are aligned: text to the left, and numbers to the right."""
+    return "left" if name in ("", "model", "part", "positions") else "right"
+
+
+def _html_cell(cell: str, style: str) -> str:
     text = escape(cell.strip())
-    return f'<td style="text-align: right; white-space: nowrap">{f"<b>{text}</b>" if text.endswith("*") else text}</td>'
+    return f'<td style="{style}">{f"<b>{text}</b>" if text.endswith("*") else text}</td>'

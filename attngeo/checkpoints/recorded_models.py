@@ -69,7 +69,11 @@ def modality_of(model_type: str) -> str:
     recorded = _modalities(model_type)
     if recorded:
         return recorded.most_common(1)[0][0]
-    return "vision" if any(word in model_type for word in NAMES_OF_VISION) else "text"
+    return "vision" if _is_named_for_images(model_type) else "text"
+
+
+def _is_named_for_images(model_type: str) -> bool:
+    return any(word in model_type for word in NAMES_OF_VISION)
 
 
 def _modalities(model_type: str) -> Counter[str]:
@@ -100,16 +104,15 @@ def comparison(
     models, few = f"{reads} {part}s", f"fewer than {FEWEST}"
     for chosen, words, why in (
         (of_size, f" of about this size{encoding}", ""),
-        (with_positions, f" of any size{encoding}", f" ({few} of about this size are recorded)"),
-        (kind, " of any size with any type of positional encoding", f" ({few}{encoding} are recorded)"),
+        (with_positions, f" of any size{encoding}", f" There are {few} records of about this size."),
+        (kind, " of any size with any type of positional encoding", f" There are {few} records{encoding}."),
     ):
         if len(chosen) >= FEWEST:
             scores = [other.symmetry for other in chosen]
-            only = (
-                f" Do not compare with them unless this is a {reads} model." if len(_modalities(model_type)) > 1 else ""
-            )
+            is_sure = len(_modalities(model_type)) == 1 or _is_named_for_images(model_type)
+            only = "" if is_sure else f" Do not compare with them unless this is a {reads} model."
             return (
-                f"For comparison, {len(chosen)} {models}{words} have a median symmetry of {median(scores):.2f}, from"
-                f" {min(scores):.2f} to {max(scores):.2f}{why}.{only}"
+                f"For comparison, {len(chosen)} {models}{words} have a median symmetry of {median(scores):.2f} (lowest"
+                f" {min(scores):.2f}, highest {max(scores):.2f}).{why}{only}"
             )
     return f"There is no comparison, because {few} {models} are recorded."

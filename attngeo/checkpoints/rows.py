@@ -16,7 +16,7 @@ from attngeo.bilinear.conventions import require_gamma
 from attngeo.bilinear.positions import position_space
 from attngeo.bilinear.rows import ScoreRow, form_rows, with_heads, with_split
 from attngeo.bilinear.scores import GAMMA, SUM, Convention
-from attngeo.bilinear.summary import dead_layers
+from attngeo.bilinear.summary import dead_layers, no_norm_exceeds
 from attngeo.bilinear.tables import ModelRow, ModelTable, ScoreTable, model_rows
 from attngeo.checkpoints.architectures.entry import Matrix, Positions
 from attngeo.checkpoints.attention_layer import AttentionLayer
@@ -128,7 +128,8 @@ def models_table(
             opened = opens(source)
             layers = [row for layer in table_rows(opened, gamma, False, convention) for row in layer]
             found[number] = model_rows(layers)
-            said[number] = [*dead_layers(layers), *notes(opened, convention, opened.unread, layers)]
+            about_layers = [*dead_layers(layers), *no_norm_exceeds(layers)]
+            said[number] = [*about_layers, *notes(opened, convention, opened.unread, layers)]
             matrices.add(opened.reading.matrix)
         except CheckpointError as error:
             named = f"{source}" if isinstance(source, str | PathLike) else type(source).__name__
@@ -148,7 +149,9 @@ def models_table(
         remarks += [said[number]] * len(own)
         for sentence in said[number]:
             about.setdefault(sentence, []).append(own[0].model)
-    lines = [f"{', '.join(of) if len(of) < len(found) else 'All models'}: {sentence}" for sentence, of in about.items()]
+    lines = list(about)
+    if len(found) > 1:
+        lines = [f"{'All models' if len(of) == len(found) else ', '.join(of)}: {line}" for line, of in about.items()]
     models = "1 model" if len(found) == 1 else f"{len(found)} models"
     scored = " and ".join(SCORED[matrix] for matrix in sorted(matrices, reverse=True))
     words = f"{models}: scores of {scored}, gamma = {gamma:g}{_formulas(convention)}"

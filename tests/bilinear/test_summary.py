@@ -31,6 +31,14 @@ def test_the_tied_layer_is_outside_and_counted():
     assert torch.tensor([outside(row, "symmetry") for row in rows if row["layer"] == 2]).all()
 
 
+def test_layers_in_which_no_norm_exceeds_the_threshold_are_counted():
+    about = {"model": "made", "revision": "", "part": "encoder", "source": "", "layer": 0}
+    form = BilinearForm(gaussian(4, 96, 16, seed=1), gaussian(2, 96, 16, seed=2))
+    (line,) = (line for line in summary(form_rows(form, about, gamma=1e9)) if "no norm" in line)
+    assert line.startswith("In 1 of 1 layer, no norm") and "gamma = 1e+09" in line
+    assert not any("no norm" in line for line in summary(form_rows(form, about)))
+
+
 def test_weak_directionality_is_said_where_it_applies():
     narrow, wide = made(48), made(256, 1)
     assert share_at_one(narrow[0]) > 0.05 > share_at_one(wide[0])

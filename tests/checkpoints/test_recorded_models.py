@@ -45,9 +45,9 @@ def test_a_comparison_is_with_models_of_one_kind_and_widens_by_its_rule(models, 
     if "For comparison" in said:
         chosen = sorted(other.symmetry for other in models if other.part == "encoder" and other.modality == "text")
         middle = median(chosen)
-        assert f"have a median symmetry of {middle:.2f}, from {chosen[0]:.2f} to {chosen[-1]:.2f}" in said
-        assert ("(fewer than 5 of about this size are recorded)." in said) == ("of any size with rotary" in said)
-        assert ("(fewer than 5 with rotary positions are recorded)." in said) == ("any type" in said)
+        assert f"symmetry of {middle:.2f} (lowest {chosen[0]:.2f}, highest {chosen[-1]:.2f})." in said
+        assert ("There are fewer than 5 records of about this size." in said) == ("of any size with rotary" in said)
+        assert ("There are fewer than 5 records with rotary positions." in said) == ("any type" in said)
 
 
 def test_a_model_is_not_compared_with_itself(monkeypatch):
@@ -62,6 +62,9 @@ def test_a_type_of_several_modalities_is_compared_on_a_condition():
     condition = " Do not compare with them unless this is a language model."
     assert comparison("encoder", "learned", "bert", 12, 768).endswith(condition)
     assert condition not in comparison("decoder", "learned", "gpt2", 12, 768)
+    for unknown in ("MultiheadAttention", "a type of my own"):
+        assert comparison("encoder", "learned", unknown, 12, 768).endswith(condition)
+    assert "Do not compare" not in comparison("encoder", "learned", "timm", 12, 768)
 
 
 def test_models_of_proteins_are_called_protein_models(monkeypatch):

@@ -58,7 +58,13 @@ def test_parts_of_a_table_are_tables(folders):
     assert isinstance(table[:5], ScoreTable) and isinstance(table.heads[1:], ScoreTable)
     assert {row.head for row in table.layers} == {-1} and [row.head for row in table.heads] == [0, 1, 2, 3] * 2
     assert len(shown(table.heads)[1]) == 8 and "head" in shown(table.heads)[0] and "c_S" not in shown(table.heads)[0]
-    assert table[:5].notes == table.notes != ()
+    assert [note for note in table.notes if note not in table[:5].notes] == [
+        note for note in table.notes if note.startswith("For comparison")
+    ]
+    first, all_layers = table.layers[:1], table.layers
+    assert "The median over 1 encoder layer is" in str(first) and "For comparison" not in str(first)
+    assert "The median over 2 encoder layers is" in str(all_layers) and "For comparison" in str(all_layers)
+    assert repr(first).startswith("<ScoreTable 'bert <b>': 1 layer, 0 heads,")
     assert (repr(ScoreTable()), shown(ScoreTable())[1]) == ("<ScoreTable>", [])
 
 
@@ -104,17 +110,24 @@ def test_several_models_have_a_row_for_each_part(folders, attngeo):
     half = 1.959964 * layers[0].symmetry_null_sd
     assert row.symmetry_null_high - row.symmetry_null_low == pytest.approx(2 * half)
     assert (row.symmetry_null_high + row.symmetry_null_low) / 2 == pytest.approx(layers[0].symmetry_null_mean)
+    assert row.directionality_null_low == -1 and row.directionality_null_high == 1  # 1.96 sd is more at this width
     assert list(table.to_dataframe()["model"]) == [row.model for row in table]
     names, rows, said = shown(table)
     assert len(rows) == 6 and "median over the layers" in said
-    essential = ["model", "part", "symmetry", "layers outside", "directionality", "layers outside"]
-    assert names[:6] == essential
+    essential = ["model", "part", "symmetry", "layers outside in s", "directionality", "layers outside in d"]
+    assert names[:6] == essential and all(f'"{name}"' in said for name in essential[3::2] + names[-2:])
+    sides = re.findall(r'<td style="text-align: (\w+)', table._repr_html_())[: len(names)]
+    assert [name for name, side in zip(names, sides, strict=True) if side == "left"] == ["model", "part", "positions"]
 
 
 def test_what_the_formulas_change_is_said_of_several_models_too(folders):
     folded = score_table(folders[1:2], fold_norm=True)
     assert math.isnan(folded[0].symmetry_null_low) and folded[0].symmetry_outside is None
-    assert "with the gains" in shown(folded)[2] and "random" not in shown(folded)[0]
+    assert "with the gains" in shown(folded)[2] and not any("random" in name for name in shown(folded)[0])
+    assert "There is no comparison with random layers, because" in shown(folded)[2]
+    assert not re.search("All models|layers outside|columns", shown(folded)[2])
+    part_of = score_table(folders[2:], fold_norm=True)  # no gains are folded into the cross layers
+    assert "no comparison with random layers in some rows" in shown(part_of)[2] and "outside in s" in shown(part_of)[2]
     assert "value-output map" in shown(score_table(folders[1:2], matrix="ov"))[2]
     assert "do not follow the definitions" in shown(score_table(folders[1:2], convention="released"))[2]
 

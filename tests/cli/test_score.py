@@ -279,7 +279,7 @@ def test_gains_of_the_layer_normalisation_before_are_folded_in(scored, table, tm
 def test_what_the_scores_leave_out_is_said_below_the_table(table, saved, tmp_path):
     said = table(saved)
     assert "tiny-bert: scores of W_qk, gamma = 2" in said and " encoder 2 " in said
-    assert "The median over the encoder layers is " in said
+    assert "The median over 3 encoder layers is " in said
     assert "outside of W_qk, so no score includes them: biases." in said
     small_model("qwen3")().save_pretrained(tmp_path)
     beside = "them: positions encoded by rotating queries and keys; {}norms of queries and keys"
@@ -372,7 +372,7 @@ def test_the_direction_of_the_heads_is_in_the_rows_of_layers(attngeo, scored, ta
             assert row[p] == min(1, 2 * rank, 2 * (1 - rank + 1 / 8))
     said = table(saved)
     sd = layers["coherence_skew_null_sd"].median()
-    assert "direction- part layer symmetry z p ality z p c_S c_N rank" in said and f"c_N is 1 ± {sd:.2g}" in said
+    assert "direction- part layer symmetry z p ality z p c_S c_N rank" in said and f"c_N would be 1 ± {sd:.2g}" in said
     assert "c_N of" not in said and "With 4 heads, neither c_S nor c_N can have a star." in said  # the smallest is 1/8
     small_model("bert", num_hidden_layers=1, hidden_size=56, num_attention_heads=7)().save_pretrained(tmp_path / "7")
     seven = table(tmp_path / "7")
@@ -426,6 +426,7 @@ def test_every_remark_about_a_model_is_below_the_table_of_several_and_in_json(at
     small_model("gpt2")().save_pretrained(tmp_path / "gpt")
     _, out, _ = attngeo("score", saved, zero, tmp_path / "gpt")
     name = zero.name
+    assert "0 of 2" in next(line for line in out.splitlines() if line.startswith(f"{name} "))
     assert f"\n{name}: Queries or keys are zero, so there is nothing to score, in encoder layer 1.\n" in out
     assert f"\n{name}: attngeo does not follow these keys of the configuration: my_attention = 3" in out
     assert f"\n{name}: The config says hidden_size = 64, but the weights have width 32.\n" in out
