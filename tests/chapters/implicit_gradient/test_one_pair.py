@@ -20,6 +20,6 @@ def test_the_pictures_add_up(seed):
     gradient = drawn["= the gradient of $W_{qk}$"]
     assert relative_error(gradient, g.w_qk[0]) < 1e-12
     assert relative_error(term + drawn["+ all other pairs"], gradient) < 1e-12
-    caption = figure.caption.replace("\N{MINUS SIGN}", "-")
+    caption = " ".join(figure.caption.replace("\N{MINUS SIGN}", "-").split())
     assert f"$\\beta_{{ij}}$ = {float(share.mean()):.2f}." in caption
     assert f"raw score {float(x[i] @ g.layer.w_qk[0] @ x[j]):.2f}." in caption
