@@ -12,10 +12,10 @@
 # %% [markdown]
 # # What does it mean for a query-key matrix to be symmetric?
 #
-# When a Transformer reads *the dog met my old cat*, attention decides how much information *dog* receives from *cat*, and how much
-# *cat* receives from *dog*. If these two decisions are related, the weights of a model reveal something about how the model was
-# trained. The authors of the paper that this book checks {cite}`saponati2025` claim that training creates such a relation in
-# encoders.
+# When a Transformer reads *the dog met my old cat*, attention decides how much information *dog* receives from *cat*, and
+# how much *cat* receives from *dog*. If these two decisions are related, the weights of a model reveal something about how
+# the model was trained. The authors of the paper that this book is about {cite}`saponati2025` claim that training creates
+# such a relation in encoders.
 #
 # **In each attention head, the scores of all pairs of tokens are determined by a single matrix, the query-key matrix $\Wqk$.
 # This matrix is symmetric if any two tokens always give each other exactly the same score.** The *symmetry score* $s$

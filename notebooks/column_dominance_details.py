@@ -539,7 +539,8 @@ early_keys()
 #
 # - If you find column dominance in your decoder with `attngeo score MODEL`, do not attribute it to how often tokens serve as
 #   context.
-# - Look for differences between queries and keys, for example a first token with outlying coordinates, or errors that do not depend on the query.
+# - Look for anything that treats queries and keys differently, for example a first token with outlying coordinates, or errors
+#   that do not depend on the query.
 # - Compute $D$ for the second moments of your queries and keys with `axis_alignment`, whose code is shown under the check of
 #   [the condition](#keys-along-the-coordinate-axes-make-columns-dominate).
 
@@ -566,9 +567,9 @@ early_keys()
 #
 # In the proof of Theorem S1.12, after Eq. S98, the authors state that "the net increase of the norm of the columns" is
 # larger than the net increase of the norm of the rows. For squared norms, this is impossible. For norms, the statement is
-# true for one context token as in {prf:ref}`prop-s1-8`. However, by {eq}`eq-s1-12-spread`, a larger sum of norms implies a
-# *smaller* variance of the norms, whereas column dominance means that a few columns have large norms and all rows have norms
-# of medium size.
+# true in the setting of {prf:ref}`prop-s1-8`, that is, for a single context token. However, by {eq}`eq-s1-12-spread`, a
+# larger sum of norms implies a *smaller* variance of the norms, whereas column dominance means that a few columns have large
+# norms and all rows have norms of medium size.
 
 
 # %% tags=["remove-cell"]

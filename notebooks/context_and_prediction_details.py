@@ -849,7 +849,7 @@ show(sign_of_the_ratio(n_tokens=n_tokens, draws=draws, seed=seed))
 #
 # - Check how the sequences of your training data are cut from the text. If they are cut at uniformly random positions, every
 #   token serves as context as often as it is predicted.
-# - Do not expect most tokens of a corpus to serve as context more often than they are predicted. If some tokens do, other
-#   tokens must be predicted more often.
+# - Do not expect most tokens of a corpus to serve as context more often than they are predicted. If some tokens serve as
+#   context more often than they are predicted, other tokens must be predicted more often than they serve as context.
 # - Do not conclude from such counts that the columns of a matrix have large norms (see [column
 #   dominance](column_dominance_details.py)).

@@ -103,9 +103,9 @@ by_threshold(gamma)
 # :::{admonition} How sure is this?
 # - *The wrong sign*: we prove that the score of a large matrix with a single long column has the wrong sign. Simulations with
 #   {glue:text}`n-strong` rows agree with the limit that we derive.
-# - *Trained models*: we chose to compare $\gamma = 1$ with $\gamma = 3$ after we had seen the scores at all thresholds.
-#   Readers can try other thresholds, because the norms of all {glue:text}`n-layers` layers of {glue:text}`n-models` models are
-#   recorded in `data/norms`.
+# - *Trained models*: we decided to compare $\gamma = 1$ with $\gamma = 3$ only after we had seen the scores at all
+#   thresholds. Readers can try other thresholds, because the norms of all {glue:text}`n-layers` layers of
+#   {glue:text}`n-models` models are recorded in `data/norms`.
 # - *Encoders and decoders*: we scored the weights of only {glue:text}`n-encoder-families` families of encoders and
 #   {glue:text}`n-decoder-families` families of decoders, and fewer than half of these families of encoders are language models.
 # - *The theorem*: we prove that its conclusion does not follow from its assumptions. Long columns may still arise for another reason.
@@ -160,8 +160,8 @@ def the_threshold_decides():
     yield compare(words, by_definition, ">", by_code)
     yield compare("models among them with both scores outside the range of random models", clear, ">", 1)
     return {
-        "remark": f"""The sign changes in {by_definition} models with the paper's definition and in {by_code} with the formula of the
-        authors' code. In {clear} of the {by_definition} models, both scores lie outside the range of random models. We chose both
+        "remark": f"""Between the two thresholds, the sign changes in {by_definition} models by the paper's definition, and in
+        {by_code} by the formula of the authors' code. In {clear} of the {by_definition} models, both scores lie outside the range of random models. We chose both
         thresholds after we had seen the scores at all thresholds."""
     }
 

@@ -447,8 +447,8 @@ show(without_a_table())
 #   same population. The type of processor explains part of this difference. Outside the first plan, we ran this setting with
 #   {glue:text}`alike-seeds` seeds on the same type of processor as in that plan (mean {glue:text}`alike-mean`) and with
 #   {glue:text}`unlike-seeds` seeds on another type (mean {glue:text}`unlike-mean`, p = {glue:text}`processor-p`, not
-#   planned). The rest of the difference is unexplained, and the code of the first plan is lost. We therefore report the
-#   range over the plans as our result.
+#   planned). The rest of the difference is unexplained, and the code of the first plan is lost. As our result, we therefore
+#   report the range of the values that we found in the different experiments.
 # - {glue:text}`undated` of the plans were committed to the repository together with their runs, because the earlier history
 #   was lost. These are the first character-level plan, the plan with new seeds, the first plan with subword tokens, and the
 #   plan on values. Readers cannot verify that we wrote these plans before the runs. The third character-level plan and the

@@ -161,7 +161,8 @@ def table_s2_distinct_checkpoints():
     yield exact("rows of trained language models", trained, len(rows) - len(vision) - len(random) - len(missing))
     yield compare("distinct trained language models, correctly extracted", left, "<", trained)
     holds = f"""Of the {len(rows)} rows, {trained} show the score of a trained language model. The other rows show vision models
-        ({len(vision)} rows), models with random weights ({len(random)}) and a model that does not exist ({len(missing)}). If we count
+        ({len(vision)} rows), models with random weights ({len(random)}) and a model name for which no model exists ({len(missing)}).
+        If we count
         each language model only once, and only if its query and key weights were extracted correctly, {left} rows remain."""
     return {"holds": holds}
 

@@ -136,7 +136,8 @@ def symmetry_as_planned():
         yield from ends(case, "below" if plan in BELOW_ZERO else "around")
     rows = (
         "The first column describes each comparison by the training text, the size of the model (layers × width), the number"
-        " of training tokens in millions (M) and the number of seeds. The outcome by the rules of our plan comes last."
+        " of training tokens in millions (M) and the number of seeds. After the colon, it states the outcome by the criteria"
+        " of our plan."
     )
     return {"remark": f"{too_small(cases.values(), starts.PAPERS)} {rows}"}
 

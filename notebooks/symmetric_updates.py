@@ -20,8 +20,8 @@
 #
 # **The theorems do not yet explain why encoders become symmetric.**
 #
-# - The gradient of $\Wqk$ is a sum over pairs of tokens, as stated in the paper, if the coefficients of this sum include the
-#   softmax. {glue:md}`proven:myst`
+# - As stated in the paper, the gradient of $\Wqk$ is a sum over pairs of tokens, provided that the coefficients of this sum
+#   account for the softmax. {glue:md}`proven:myst`
 # - A training step does not move $\Wqk$ along this gradient, because training changes $W_q$ and $W_k$ rather than their product.
 #   {glue:md}`proven:myst`
 # - Theorem 2.4 is correct if the two tokens of a pair contribute equally to predicting each other. The paper assumes that the two
@@ -107,9 +107,9 @@ argument_figure(met, chosen, alignment(*BERT))
 #
 # Let $x_i$ be the vector that a layer receives at position $i$. If position $i$ attends to position $j$, the tokens at these
 # two positions add the matrix $\beta_{ij}\, x_i x_j^\top$ to the gradient of $\Wqk$. The coefficient $\beta_{ij}$ describes
-# how much the loss would change if position $i$ paid more attention to token $j$. We call $\beta_{ij}$ the *help* of token
-# $j$ for token $i$. Proposition 2.2 of the paper states that the gradient is the sum of these matrices over all pairs of
-# tokens.
+# how much the loss would change if position $i$ paid more attention to token $j$. We call $\beta_{ij}$ the *help* that token
+# $j$ gives to token $i$. Proposition 2.2 of the paper states that the gradient is the sum of these matrices over all pairs
+# of tokens.
 #
 # The paper's derivation of the coefficients $\beta_{ij}$ ignores the softmax. With the softmax, the sum still has the same
 # form, but the coefficients change in two ways. First, the coefficient of token $j$ is proportional to the attention that
@@ -147,7 +147,7 @@ argument_figure(met, chosen, alignment(*BERT))
 # symmetry score of the full update equals the correlation between $\beta_{ij}$ and $\beta_{ji}$
 # ({prf:ref}`prop-s1-14-update`). The theorem therefore depends on this correlation. To see how symmetric updates accumulate,
 # open {numref}`fig-painter`, choose the *bidirectional* objective with equal coefficients, and add the pairs of the example
-# sentence one by one. The symmetry score of the sum is $s = 1$ at the end.
+# sentence one by one. Once all pairs have been added, the symmetry score of the sum is $s = 1$.
 #
 # ## In untrained models, two tokens do not help each other equally
 #

@@ -15,14 +15,14 @@
 # *encoder* attends to both sides and was trained to fill in hidden tokens, and a *decoder* attends only to the left and was
 # trained to predict the next token.
 #
-# **The prediction about symmetry is confirmed: in {glue:text}`s-holds` pairs of models whose scores the authors released, the
-# encoder has the higher symmetry score at the end of training** {glue:md}`measured:myst`. **The prediction about
-# directionality is undecided: the decoder is the more directional model in only {glue:text}`d-holds` pairs, and the difference
-# between the two models is larger than expected by chance in only {glue:text}`n-apart` pair** {glue:md}`not-shown:myst`. In our
-# small character-level models, both differences between encoders and decoders depend on the type of positional encoding
-# {glue:md}`in-small-models:myst`. With learned position embeddings, which the paper's models have, both differences have the
-# sign that the paper predicts. With rotary position embeddings, both differences have the opposite sign, although the
-# interval for the difference in directionality excludes zero in only {glue:text}`d-rotary-reversed` of
+# **The prediction about symmetry is confirmed: in {glue:text}`s-holds` pairs of models whose scores the authors released,
+# the encoder has the higher symmetry score at the end of training** {glue:md}`measured:myst`. **The prediction about
+# directionality is undecided: the decoder is the more directional model in only {glue:text}`d-holds` pairs, and the
+# difference between the two models is larger than expected by chance in only {glue:text}`n-apart` pair**
+# {glue:md}`not-shown:myst`. In our character-level models, both differences between encoders and decoders depend on the type
+# of positional encoding {glue:md}`in-small-models:myst`. With learned position embeddings, which the paper's models have,
+# both differences have the sign that the paper predicts. With rotary position embeddings, both differences have the opposite
+# sign, although the interval for the difference in directionality excludes zero in only {glue:text}`d-rotary-reversed` of
 # {glue:text}`d-rotary-characters` experiments.
 #
 # Two facts about the authors' models may surprise readers of the paper. First, the decoders with 4 layers end at symmetry scores
@@ -147,11 +147,11 @@ show(symmetry_in_training(), unfolded=True)
 
 # %% [markdown]
 # **In our small models, whether the encoder or the decoder is more symmetric depends on the type of positional encoding.**
-# With learned position embeddings, the encoders are more symmetric than the decoders in all {glue:text}`n-learned` planned
-# experiments in which the encoders learned more than the frequencies of the tokens, and all intervals exclude zero. With
-# rotary position embeddings, the decoders are more symmetric than the encoders in {glue:text}`n-rotary-decoders` of
-# {glue:text}`n-rotary` planned experiments, and the intervals of these differences exclude zero. The page
-# [Why](why.py#what-we-changed) lists every experiment.
+# With learned position embeddings, the encoders learned more than the frequencies of the tokens in {glue:text}`n-learned`
+# planned experiments. In all of these experiments, the encoders are more symmetric than the decoders, and the confidence
+# interval of the difference excludes zero. With rotary position embeddings, the decoders are more symmetric than the
+# encoders in {glue:text}`n-rotary-decoders` of {glue:text}`n-rotary` planned experiments, and the intervals of these
+# differences exclude zero. The page [Why](why.py#what-we-changed) lists every experiment.
 #
 # **The symmetry of encoders grows during training.** In all six of the authors' encoders, the symmetry score increases
 # between step {glue:text}`first-step` and step {glue:text}`last-step`. The symmetry scores of our own encoders with learned
@@ -311,5 +311,5 @@ for name, value in {
 #   of 768 on ordinary text that is not split into characters, with three seeds each. We have written down [the commands for this
 #   experiment](../recorded_runs.md#runs-that-still-need-a-gpu).
 #
-# The [details page](training_scores_details.py#the-other-checks-of-section-41) contains the other checks of Section 4.1, every
-# setting and every number.
+# The [details page](training_scores_details.py#the-other-checks-of-section-41) contains the other checks of Section 4.1,
+# together with all settings and numbers.

@@ -719,7 +719,7 @@ def other_formulas(n=768, factor=1000.0, draws=16, seed=0):
     yield monte_carlo(f"mean $d$ from the excess of the logarithms, for {strong}", tables[0], -0.9, "<")
     yield monte_carlo(f"mean $d$ from the excess of the logarithms, for {moderate}", tables[1], 0, ">")
     return {
-        "remark": rf"""With $n = {n}$, the score from the excess of the logarithms has the wrong sign if the norm of one column is about
+        "remark": rf"""With $n = {n}$, the score that is computed from the logarithms of the norms has the wrong sign if the norm of one column is about
         $\sqrt n$ times as large as the norms of the other columns."""
     }
 
@@ -1126,7 +1126,7 @@ def directionality_of_heads(n=1024, d_head=4, draws=2000, seed=0):
 def of_a_head(width: int, d_head: int) -> str:
     """What follows for one head."""
     spread = head_directionality_sd(width, d_head)
-    return rf"""In their proof, the authors apply the proposition that $d$ tends to zero to products of two random matrices. We added the
+    return rf"""The proposition states that $d$ tends to zero. In their proof, the authors apply it to products of two random matrices. We added the
         distribution of the norms and the standard deviation of $d$. For a head of width $d_h$, the norms of rows and columns tend to chi
         variables with $d_h$ degrees of freedom. At width {d_head}, the standard deviation of $d$ is approximately
         ${spread * width**0.5:.1f}\, n^{{-1/2}}$ for large $n$, which is {spread:.2f} for {width} rows."""

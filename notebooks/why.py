@@ -13,7 +13,7 @@
 # # Why are encoders symmetric? In small models, it depends on how they encode positions
 #
 # If we knew why training makes $W_{qk}$ symmetric, we could predict from the design of a model whether its $W_{qk}$ will
-# become symmetric. The paper explains symmetry by the training objective {cite}`saponati2025`. Encoders learn to fill in
+# become symmetric. The paper attributes symmetry to the training objective {cite}`saponati2025`. Encoders learn to fill in
 # hidden tokens from both sides, whereas decoders learn to predict the next token. To test this explanation, we kept the
 # objective and changed how the models encode positions.
 
@@ -196,7 +196,7 @@ Markdown(
 - **Both sides of a token carry the same information about it.** In every stationary text, the $n$ tokens to the left of a token carry exactly
   as much information about this token as the $n$ tokens to its right ({{prf:ref}}`thm-both-sides`). The text itself therefore gives an
   encoder no reason to prefer one side.
-- **The same embeddings must occur as queries and as keys.** In masked training, the position that is predicted contains the mask token,
+- **The same embeddings must serve as queries and as keys.** In masked training, the position that is predicted contains the mask token,
   whereas the positions that are used for the prediction contain ordinary tokens. In the first layer, the embedding of the mask is
   always on the query side of a pair, and the embedding of an ordinary token is always on the key side. Token embeddings
   therefore do not make the update symmetric, even if the two positions of a pair contribute equally to each other's prediction. Only
@@ -241,8 +241,8 @@ glue("equal-loss", as_score(at_equal_loss.value))
 # the difference in symmetry remains ({glue:text}`equal-loss` on average). We had not planned to compare the encoders at
 # equal loss.
 #
-# The details page [Why, the planned experiments](why_plans.py) describes each experiment, with its criteria, figures and
-# checks.
+# Each experiment is described in detail, with its criteria, figures and checks, on the page [Why, the planned
+# experiments](why_plans.py).
 
 # %% tags=["remove-cell"]
 released = directions(recorded_coherence())

@@ -566,8 +566,7 @@ show(kernel_on_a_wave(seed=seed))
 #
 # {prf:ref}`thm-position-masked` shows that the whole update is symmetric, but it requires an even $\gamma$. In contrast, the
 # theorem on sequences with ends does not require an even $\gamma$, but it shows only that the update is symmetric on slow
-# waves. For $G(0) = 0$, this theorem makes no statement, because the contribution of the ends is then as large as $G(w)$
-# itself.
+# waves. For $G(0) = 0$, the theorem says nothing, because the contribution of the ends is then as large as $G(w)$ itself.
 
 
 # %% tags=["remove-cell"]
@@ -632,11 +631,11 @@ def ends_of_a_block(n_positions=256):
 show(ends_of_a_block(n_positions))
 
 # %% [markdown]
-# For a decoder, the conclusion is different. The reason is not that all entries of its matrix above the diagonal are 0.
-# Such a matrix has a kernel with $g(m) = 0$ for $m > 0$. Both theorems above include these kernels, which are therefore also
-# nearly symmetric on slow waves. The difference comes from the mean that the softmax subtracts in each row. In a decoder,
-# this mean is taken over the position itself and the positions to its left, and it is subtracted only there, so that the
-# entries above the diagonal remain 0.
+# For a decoder, the conclusion is different. The reason is not that all entries of its matrix above the diagonal are 0. Such
+# a matrix has a kernel with $g(m) = 0$ for $m > 0$. Both theorems above cover these kernels, which are therefore also nearly
+# symmetric on slow waves. The difference comes from the mean that the softmax subtracts in each row. In a decoder, this mean
+# is taken over the position itself and the positions to its left, and it is subtracted only there, so that the entries above
+# the diagonal remain 0.
 #
 # ````{prf:theorem} slow waves of a decoder
 # :label: thm-causal-waves

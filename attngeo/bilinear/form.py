@@ -138,7 +138,7 @@ class BilinearForm:
         return BilinearForm(self.wq[h][None], self.wk[key][None])
 
     def heads(self) -> Iterator[Float[Tensor, "d d"]]:
-        """Yield ``W_qk,h``, of shape (d, d), for one head after the other."""
+        """Yield ``W_qk,h``, of shape (d, d), one head at a time."""
         return (self.head(h) for h in range(self.n_heads))
 
     def dense(self) -> Float[Tensor, "d d"]:

@@ -42,7 +42,7 @@ class Checkpoint:
 
     Args:
         model: name, configuration and open files of the model.
-        reading: matrix whose forms are read, and the gains and rotations that are included in them.
+        reading: which matrix to read, and which gains and rotations to include in it.
         adapter: LoRA adapter that is merged into the queries and keys.
 
     Raises:

@@ -55,7 +55,7 @@ class Model(Checkpoint):
     Args:
         model: name, configuration and weights of the model. The first file contains the stored weights, and further
             files contain weights that are computed from them.
-        reading: matrix whose forms are read, and the gains and rotations that are included in them.
+        reading: which matrix to read, and which gains and rotations to include in it.
         adapter: LoRA adapter that is merged into the queries and keys.
         gather: whether to gather weights that are sharded over processes.
     """

@@ -27,7 +27,7 @@ class Reading:
     """The form that is asked for, by default ``W_qk`` without any gains or rotations.
 
     Args:
-        matrix: matrix whose forms are read, "qk" or "ov".
+        matrix: which matrix to read, "qk" or "ov".
         fold_norm: multiply both factors of every form by the gains of the preceding layer normalisation. For the matrix
             "ov", only the value factor is multiplied.
         distance: read ``W_q R_m W_k^T`` at this distance m (see `attngeo.open_checkpoint`).

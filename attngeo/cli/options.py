@@ -64,7 +64,7 @@ scoring = several(
         "--format",
         "asked",
         type=click.Choice(list(SUFFIXES)),
-        help="Set the output format. By default, it follows from the suffix of the output file.",
+        help="Set the output format. By default, the suffix of the output file determines the format.",
     ),
     click.option("-o", "--output", **once, help="Write the result to this file instead of stdout."),
 )

@@ -77,7 +77,10 @@ def run_table(chapter: str, run: NotebookNode, values: dict[str, Any]) -> str:
             for name, parameter in parameters.items()
         ]
         example = f"attngeo run {chapter} -p {next(iter(parameters))} VALUE"
-        blocks += [f"To change a parameter of this page, run `{example}`:", markdown_table(pd.DataFrame(rows))]
+        blocks += [
+            f"To compute this page with another value of a parameter, run `{example}`:",
+            markdown_table(pd.DataFrame(rows)),
+        ]
     return "\n\n".join([*blocks, "::::"])
 
 

@@ -54,7 +54,8 @@ class TrainingConfig:
         "Predict masked tokens (mlm), the next token (clm), or masked tokens from their left (released-decoder).",
     ] = "mlm"
     init: Annotated[
-        _names(Initialisation), "Initialise the queries and keys, and in some cases the values, in this way."
+        _names(Initialisation),
+        "Initialise the query and key weights by this scheme. Some schemes also set the value weights.",
     ] = "random"
     corpus: Annotated[str, f"Train on this text: {', '.join(NAMES)}, or a file or folder."] = "embedded"
     text: Annotated[_names(Text), "Leave the text as it is, or put a space between all characters (spaced)."] = "plain"

@@ -200,8 +200,8 @@ def forbidding(experiment: positions.Judged) -> Finding:
     return Finding(
         number(encoder.value, 2, "+"),
         "nats: increase of the loss of an encoder whose $W_{qk}$ is forced to be skew-symmetric",
-        "With learned position embeddings, forcing $W_{qk}$ to be skew-symmetric hurts a small encoder, but hardly"
-        " a small decoder.",
+        "With learned position embeddings, forcing $W_{qk}$ to be skew-symmetric hurts a small encoder but has"
+        " little effect on a small decoder.",
         "in small models",
         f"{spelled(seeds)} seeds",
         "Forcing $W_{qk}$ to be skew-symmetric during training increases the loss of an encoder on unseen text by"

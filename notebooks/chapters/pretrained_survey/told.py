@@ -93,8 +93,8 @@ def of_equal_size_in_short(released: pd.DataFrame) -> str:
     if gaps.empty:
         return "No released encoder and decoder have a similar number of parameters."
     won = int((gaps > 0).sum())
-    found = "the encoder always has the higher score" if won == len(gaps) else f"the encoder scores higher in {won}"
-    return f"Among the {len(gaps)} pairs of similar size (at most a factor of {spelled(EQUAL)}), {found}."
+    found = f"all {won}" if won == len(gaps) else f"{won} of the {len(gaps)}"
+    return f"In {found} pairs whose sizes differ by at most a factor of {spelled(EQUAL)}, the encoder has the higher score."
 
 
 def equal_size(released: pd.DataFrame, read: pd.DataFrame) -> str:

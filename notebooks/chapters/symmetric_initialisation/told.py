@@ -144,4 +144,4 @@ def scale_at(width: int, factor: float) -> str:
         return f"{where} increases the scale of $W_{{qk}}$ by a factor of {factor:.2f}."
     if factor < 0.8:
         return f"{where} reduces the scale of $W_{{qk}}$ to {factor:.2f} times its usual value."
-    return f"{where} hardly changes the scale of $W_{{qk}}$ (by a factor of {factor:.2f})."
+    return f"{where} changes the scale of $W_{{qk}}$ only by a factor of {factor:.2f}."

@@ -91,7 +91,8 @@ def by_threshold(gamma: float) -> CaptionedFigure:
     caption = f"""The directionality score of GPT-2 and of a BERT model, fine-tuned on radiology reports, at every threshold $\\gamma$, by the paper's
         definition (top), and the numbers of rows and columns that count as long (bottom). All values are medians over the
         {n_layers} layers of a model. {said} The scores of BERT lie between {as_score(others.min())} and {as_score(others.max())}.
-        The grey band contains the scores of 95 % of random models, which are also medians over {n_layers} layers of width {width}.
+        The grey band contains the scores of 95 % of random models. Each of these scores is also a median over {n_layers} layers of
+        width {width}.
         At the largest thresholds, most random layers have neither long rows nor long columns, so most random models score 0.
         The dashed line marks $\\gamma = {gamma:g}$, the threshold of this page."""
     alt = f"""Two columns of panels, for GPT-2 and BERT. The score of GPT-2 falls from

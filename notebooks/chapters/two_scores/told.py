@@ -113,8 +113,8 @@ def separation_table(gamma: float) -> pd.DataFrame:
 def separated(gamma: float) -> str:
     """Whether encoders and decoders differ by the paper's definition on the weights that we read."""
     found = share(gamma)
-    begin = f"""Among the models whose weights we downloaded and scored ourselves, according to the paper's definition with
-        $\\gamma = {gamma:g}$,"""
+    begin = f"""We also downloaded weights and scored them ourselves, by the paper's definition with $\\gamma = {gamma:g}$. Among
+        these models,"""
     counted = f"""The encoder family has the higher score in {as_percent(found.value)} of all pairs of an encoder family and a
         decoder family (95 % confidence interval: {as_percent(found.low)} to {as_percent(found.high)})."""
     if found.side > 0:
