@@ -71,15 +71,15 @@ def layer_scores(gamma: float) -> pd.DataFrame:
     Returns:
         Columns model, part, layer, width, the `FORMULAS`, n_rows_over and n_columns_over (by Definition 3.2).
     """
-    rows = []
-    for layer in recorded_norms().itertuples():
-        norms = torch.tensor(np.stack((layer.row_norms, layer.column_norms)), dtype=torch.float64)
+    layers, tables = recorded_norms(), []
+    for width, alike in layers.groupby(layers["row_norms"].map(len)):  # all layers of a width at once
+        sides = [np.stack(alike[side].to_list()) for side in ("row_norms", "column_norms")]
+        norms = torch.tensor(np.stack(sides), dtype=torch.float64)
         found = [directionality_of(norms, gamma, convention, ROUNDING) for convention in CONVENTIONS]
-        values = {name: float(d) for name, (d, _) in zip(FORMULAS, found, strict=True)}
-        over = dict(zip(("n_rows_over", "n_columns_over"), found[0][1].tolist(), strict=True))
-        place = {"model": layer.model, "part": layer.part, "layer": layer.layer, "width": norms.shape[1]}
-        rows.append(place | values | over)
-    return pd.DataFrame(rows)
+        values = {name: d.numpy() for name, (d, _) in zip(FORMULAS, found, strict=True)}
+        over = dict(zip(("n_rows_over", "n_columns_over"), found[0][1].numpy(), strict=True))
+        tables.append(alike[[*STACK, "layer"]].assign(width=width, **values, **over))
+    return pd.concat(tables).sort_index(ignore_index=True)
 
 
 @cache
