@@ -143,7 +143,7 @@ def test_a_plan_was_committed_before_its_first_run(experiment):
         pytest.skip("no run is committed yet")
     if experiment.name in LOST:  # the history that had the plan first was never published, which is said
         readme = " ".join(checkout.data("runs", "README.md").read_text("utf-8").split())
-        said = readme.rpartition("were lost before they were published")[0].rpartition(" - We wrote the plans ")[2]
+        said = readme.rpartition("was lost before it was published")[0].rpartition(" - We wrote the plans ")[2]
         assert f"`{experiment.name}`" in said
         return
     assert planned[0] not in runs
