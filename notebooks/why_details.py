@@ -82,9 +82,9 @@ from attngeo.gradients.token_counts import MarkovChain, kernel
 #    Both coherences lie between 0 and $H$. A coherence equals $H$ if and only if the corresponding parts of all heads are
 #    equal.
 # 2. Transposing any of the heads changes neither the norms of $S_h$ and $N_h$ for any head nor $s_h$ and $c_S$. It changes
-#    $s$ only through $c_N$, and $s$ decreases as $c_N$ increases. If each head is transposed with probability 1/2,
-#    independently of the other heads, the expectation of $c_N$ is 1, and the expectation of $s$ is at least the value of
-#    {eq}`eq-head-directions` at $c_N = 1$.
+#    $s$ only through $c_N$. If $c_S > 0$, then $s$ decreases as $c_N$ increases. If each head is transposed with probability
+#    1/2, independently of the other heads, the expectation of $c_N$ is 1, and if $c_S > 0$, the expectation of $s$ is at
+#    least the value of {eq}`eq-head-directions` at $c_N = 1$.
 # 3. Let the heads be random and independent of each other, and let $\mathbb{E} M_h = 0$ for all heads except at most one.
 #    Then $\mathbb{E} \|\sum_h S_h\|^2 = \mathbb{E} \sum_h \|S_h\|^2$, and the same holds for the $N_h$.
 # 4. Suppose that the joint distribution of the heads does not change if any single head is multiplied by $-1$, and that
