@@ -97,7 +97,8 @@ class Checkpoint:
         return list(map(self.read, chosen)) if isinstance(chosen, list) else self.read(chosen)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name!r}: {self.model_type}, {len(self)} layers>"
+        layers = "1 layer" if len(self) == 1 else f"{len(self)} layers"
+        return f"<{type(self).__name__} {self.name!r}: {self.model_type}, {layers}>"
 
     def __iter__(self) -> Generator[AttentionLayer, None, None]:
         """Yield the layers one after the other.
