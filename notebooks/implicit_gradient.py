@@ -137,7 +137,7 @@ glue("n-masked", n_tokens**2)
 # $$ (eq-2-2-head)
 #
 # where $v_j = W_o\T W_v\T x_j$ is the *value* of token $j$. Adding the outputs of all heads to $x_i$ gives $\hat x_i$. A
-# feedforward layer may follow. In *autoregressive* models, $A_i = \{j \le i\}$, and the model predicts at position $i$ the
+# feedforward layer may follow. In *autoregressive* models, $A_i = \{j \le i\}$, and at position $i$ the model predicts the
 # token at position $i + 1$. In *masked* models, each position attends to all positions, and the model predicts the tokens
 # that are hidden by masks. {numref}`fig-one-pair` shows what one pair of tokens contributes to the gradient.
 
@@ -315,8 +315,8 @@ def second_order(form: BilinearForm, gradient: Float[Tensor, "heads d d"]) -> Te
     printed=r'''"$W_q^l W_k^{l\top}$ $+ \eta \big(W_q^l \nabla_{W_k^l} \mathcal{L}^\top(U)$ $+ \nabla_{W_q^l} \mathcal{L}(U)
     W_k^{l\top}\big)$ $+ o(\eta^2)$"''',
     place="Section S1.3, Remark S1.6, Eq. S39",
-    holds=r"""The first-order terms are correct. The remainder is $\eta^2 G W_k W_q^\top G$, which is $O(\eta^2)$ and not
-    $o(\eta^2)$.""",
+    holds=r"""The paper's first-order terms are correct. However, the remainder is $\eta^2 G W_k W_q^\top G$, which is
+    $O(\eta^2)$ and not $o(\eta^2)$.""",
     remark=r"If $G$ is the gradient of the negative log-likelihood, the first-order terms of a step of gradient descent have the sign $-\eta$.",
 )
 def step_through_factors(toy=TOY, rate=1e-2, seed=0):
@@ -406,9 +406,9 @@ show(update_is_not_proportional(d=d_wide, draws=draws, seed=seed))
 
 
 # %% [markdown]
-# For a head of BERT-base, this cosine is {glue:text}`bert-cos`. For a single head that is as wide as the model, as in
-# Definition S1.1 of the paper, the cosine is {glue:text}`square-cos`. The narrower the heads are, the larger is the angle
-# between the step and the gradient.
+# For a head of BERT-base, this formula gives a cosine of {glue:text}`bert-cos` between the training step and $-G$. For a
+# single head that is as wide as the model, as in Definition S1.1 of the paper, the cosine is {glue:text}`square-cos`. The
+# narrower the heads, the larger the angle between the step and the gradient.
 #
 # A step also loses part of the symmetry of the gradient. If the gradient is perfectly symmetric and has a small trace, the
 # step in a head of BERT-base has a [symmetry score](two_scores_details.py) of only about {glue:text}`bert-s`. There is one

@@ -10,15 +10,16 @@
 # # Details: Theorems on why query-key matrices become symmetric
 #
 # On this page, we prove the theorems behind the page [Why?](why.py), and we describe what each theorem leaves open. The
-# theorems answer four questions. How does the symmetry of a layer follow from its heads? Why do slow waves of position
-# embeddings make a matrix symmetric? Why does an encoder have no reason to prefer one side of a token? And why is it not
-# sufficient for symmetry that two positions help to predict each other equally well?
+# theorems answer four questions. How does the symmetry of a layer follow from its heads? Why is the matrix of a head or a
+# layer nearly symmetric on position embeddings that vary slowly from one position to the next? Why does an encoder have no
+# reason to prefer one side of a token? And why is an update not necessarily symmetric even if any two positions help to
+# predict each other equally well?
 #
 # :::{admonition} How sure is this
 # All statements on this page are proven, and every check compares a formula with an independent computation. The statements
 # about heads hold for every layer, whether trained or not. The other statements hold for kernels, texts and updates that
 # satisfy the stated assumptions. Whether trained models satisfy these assumptions is an empirical question, which no proof
-# on this page answers. Our measurements are on the page [with the planned experiments](why_plans.py).
+# on this page answers. We report our measurements on the page about [the planned experiments](why_plans.py).
 # :::
 
 # %% tags=["parameters", "remove-input"]
@@ -55,8 +56,8 @@ from attngeo.gradients.token_counts import MarkovChain, kernel
 # The matrix of a layer is the sum of the matrices of its heads, $M = \sum_h M_h$. We write $M_h = S_h + N_h$, where $S_h$ is
 # the symmetric and $N_h$ the skew-symmetric part. We call $N_h$ the *direction* of the head, because transposing $M_h$
 # exchanges the roles of queries and keys, and changes only the sign of $N_h$. The score of a layer depends on two properties
-# of its heads: how symmetric the individual heads are, and how far their symmetric and their skew-symmetric parts reinforce
-# or cancel each other.
+# of its heads: how symmetric the individual heads are, and how strongly the symmetric parts of different heads, and likewise
+# their skew-symmetric parts, reinforce or cancel each other.
 #
 # For a layer with $H$ heads, let
 #
@@ -113,20 +114,20 @@ from attngeo.gradients.token_counts import MarkovChain, kernel
 # $\mathbb{E}\|\sum_h S_h\|^2$.
 #
 # For part 4, multiply the heads by independent random signs $\epsilon_h = \pm 1$ with equal probabilities. This changes
-# neither the joint distribution of the heads nor any norm $\|S_h\|$. Therefore,
-# $\mathbb{E}\, c_S = \mathbb{E} \sum_{g,h} \epsilon_g \epsilon_h \langle S_g, S_h \rangle / \sum_h \|S_h\|^2$. We first take
-# the expectation over the signs for given heads. Only the terms with $g = h$ remain, so that the ratio is 1.  The same
-# argument applies to $c_N$. Finally, suppose that the query weights of each head are independent of all other weights and
-# have the same distribution as their negatives. Then changing the sign of these query weights changes the sign of
-# $M_h = W_{q,h} W_{k,h}^\top$ but does not change the joint distribution of the heads.
+# neither the joint distribution of the heads nor any norm $\|S_h\|$. Therefore, $\mathbb{E}\, c_S = \mathbb{E} \sum_{g,h}
+# \epsilon_g \epsilon_h \langle S_g, S_h \rangle / \sum_h \|S_h\|^2$. We first take the expectation over the signs for given
+# heads. Only the terms with $g = h$ remain, so the ratio is 1.  The same argument applies to $c_N$. Finally, suppose that
+# the query weights of each head are independent of all other weights and have the same distribution as their negatives. Then
+# changing the sign of these query weights changes the sign of $M_h = W_{q,h} W_{k,h}^\top$ but does not change the joint
+# distribution of the heads.
 # ```
 # ````
 #
 # {prf:ref}`prop-sum-over-heads` states the first part in the form of a ratio. Part 3 is weaker than part 4, because the
 # expectation of a ratio is not the ratio of the expectations. This difference matters for layers with few heads. For
 # example, let two heads be $x_1 F$ and $x_2 F$ with the same matrix $F$, where $x_1$ and $x_2$ are independent and equal
-# $-1$ with probability 2/3 and 2 with probability 1/3. Both heads have mean 0, so that part 3 holds, but both coherences are
-# 6/5 on average.
+# $-1$ with probability 2/3 and 2 with probability 1/3. Both heads have mean 0, so part 3 holds, but both coherences are 6/5
+# on average.
 
 
 # %% tags=["remove-cell"]
@@ -219,11 +220,11 @@ def coherence_of_random_heads():
 show(coherence_of_random_heads())
 
 # %% [markdown]
-# The coin tosses in part 2 provide an exact null model, because they change only the directions of the heads. Transposing
-# *all* heads replaces $M$ by $M^\top$, which has the same score. A layer with $H$ heads therefore has $2^{H-1}$ different
-# outcomes of the tosses, including the layer itself. We define the *rank* of the layer as the share of these outcomes for
-# which $\|\sum_h \pm N_h\|$ is at least $\|\sum_h N_h\|$. The score of these outcomes is not higher than the score of the
-# layer.
+# In part 2, the toss of a fair coin could decide for each head whether the head is transposed. These coin tosses provide an
+# exact null model, because they change only the directions of the heads. Transposing *all* heads replaces $M$ by $M^\top$,
+# which has the same score. For a layer with $H$ heads, the tosses therefore have $2^{H-1}$ different outcomes, including the
+# layer itself. We define the *rank* of the layer as the share of these outcomes for which $\|\sum_h \pm N_h\|$ is at least
+# $\|\sum_h N_h\|$. None of the counted outcomes has a higher score than the layer itself.
 #
 # ````{prf:proposition} the rank of a layer among all outcomes of the coin tosses
 # :label: prop-coin-rank
@@ -240,11 +241,12 @@ show(coherence_of_random_heads())
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# The sign changes form a group. The set of the norms $\|\sum \epsilon_h N_h\|$ of all its elements is therefore the same for
-# $(N_h)$ and for $(\epsilon'_h N_h)$, for all signs $\epsilon'_h$. Since $\epsilon$ and $-\epsilon$ give the same norm, we
-# count them once. Given this set of norms, it follows from the assumption that the layer is equally likely to be any of the
-# $2^{H-1}$ elements. The rank of the layer is its place among the norms in descending order, divided by $2^{H-1}$. Without
-# ties, each place has probability $2^{1-H}$. Ties can only raise ranks, because outcomes with equal norms are counted.
+# The sign changes form a group. For all signs $\epsilon'_h$, the norms $\|\sum \epsilon_h N_h\|$ over all elements
+# $\epsilon$ of this group therefore form the same set for $(N_h)$ as for $(\epsilon'_h N_h)$. Since $\epsilon$ and
+# $-\epsilon$ give the same norm, we count them once. By assumption, given this set of norms, the layer is therefore equally
+# likely to be any of the $2^{H-1}$ elements. The rank of the layer is its place among the norms in descending order, divided
+# by $2^{H-1}$. Without ties, each place has probability $2^{1-H}$. Ties can only raise ranks, because outcomes with equal
+# norms are counted.
 #
 # For part 2, transposing $M_h$ and multiplying $M_h$ by $-1$ both change the sign of $N_h$. For part 3, note that
 # $\|\sum \epsilon_h N_h\|^2 = \sum_{g,h} \epsilon_g\epsilon_h\langle N_g, N_h\rangle$ takes its maximum if and only if all
@@ -316,14 +318,14 @@ show(tossed_heads(seed=seed))
 #
 # ## Short kernels act symmetrically on slow waves
 #
-# How symmetric is a matrix between positions whose entries depend only on the offset between two positions? Let $g(m)$ be
-# the coefficient between a position and the position that lies $m$ places to its right, or $|m|$ places to its left if $m$
-# is negative. We call $g$ a *kernel*, and we call the matrix with the entries $c_{ij} = g(j - i)$ the matrix of this kernel.
-# Two examples are the coefficients in {prf:ref}`thm-position-block` and the scores between positions in a trained model. A
-# position embedding is a mixture of waves over the positions, some slow and some fast. A kernel shifts a wave along the
-# text, and a shift rotates the plane that is spanned by the cosine and the sine of the wave. A rotation by a small angle is
-# close to the identity, which is symmetric. A matrix that is far from symmetric can therefore act on slow waves like a
-# symmetric matrix.
+# Consider a matrix with a row and a column for each position. If its entries depend only on the offset between the two
+# positions, how symmetric is this matrix? Let $g(m)$ be the coefficient between a position and the position that lies $m$
+# places to its right, or $|m|$ places to its left if $m$ is negative. We call $g$ a *kernel*, and we call the matrix with
+# the entries $c_{ij} = g(j - i)$ the matrix of this kernel. Two examples are the coefficients in
+# {prf:ref}`thm-position-block` and the scores between positions in a trained model. A position embedding is a mixture of
+# waves over the positions, some slow and some fast. A kernel shifts a wave along the text, and a shift rotates the plane
+# that is spanned by the cosine and the sine of the wave. A rotation by a small angle is close to the identity, which is
+# symmetric. A matrix that is far from symmetric can therefore act on slow waves like a symmetric matrix.
 #
 # Let $w = 2\pi f/n$ be the frequency of a wave with $f$ periods on $n$ positions, where $0 < f < n/2$. Let $B_f$ be the
 # matrix with the two orthonormal columns $\sqrt{2/n}\cos(wi)$ and $\sqrt{2/n}\sin(wi)$. The score $s(w)$ on this wave is the
@@ -371,11 +373,11 @@ show(tossed_heads(seed=seed))
 # $P^\top C P = \sum_f a_f^2 U_f (B_f^\top C B_f) U_f^\top$. For blocks in orthogonal planes, both $\mathrm{Tr}(MM)$ and
 # $\|M\|^2$ are sums over the blocks.
 #
-# For part 3, we have $1 - \cos 2\varphi = 2\sin^2\varphi = 2 (\operatorname{Im} G)^2/|G|^2$. Moreover,
-# $|\operatorname{Im} G| = |\sum g(m) \sin wm| \le \sum |g(m)|\,w|m| = w\mu$, which gives the first bound. Since
-# $|e^{\mathrm{i}wm} - 1| \le w|m|$, we also have $|G(w)| \ge |G(0)| - w\mu$, which gives the second bound. Now let
-# $w \to 0$. The terms of $\operatorname{Im} G(w)/w = \sum g(m) \sin(wm)/w$ are bounded by $|m\,g(m)|$, so that this sum
-# tends to $\sum m\,g(m)$. Since $G(w)$ tends to $G(0)$, the limit follows.
+# For part 3, we have $1 - \cos 2\varphi = 2\sin^2\varphi = 2 (\operatorname{Im} G)^2/|G|^2$. Moreover, $|\operatorname{Im}
+# G| = |\sum g(m) \sin wm| \le \sum |g(m)|\,w|m| = w\mu$, which gives the first bound. Since $|e^{\mathrm{i}wm} - 1| \le
+# w|m|$, we also have $|G(w)| \ge |G(0)| - w\mu$, which gives the second bound. Now let $w \to 0$. The terms of
+# $\operatorname{Im} G(w)/w = \sum g(m) \sin(wm)/w$ are bounded by $|m\,g(m)|$, so this sum tends to $\sum m\,g(m)$. Since
+# $G(w)$ tends to $G(0)$, the limit follows.
 #
 # For part 4, $G(w) = g(m) e^{\mathrm{i}wm}$. If $g(m)$ is negative, $\varphi$ increases by $\pi$, which does not change
 # $\cos 2\varphi$. In terms of the period $p = 2\pi/w$, the score $\cos(4\pi |m|/p)$ is negative for
@@ -540,9 +542,9 @@ show(kernel_on_a_wave(seed=seed))
 # 2. Let $\nu = \bigl(1 + \tfrac{\sqrt2}{2\pi f}\bigr)\, w\mu$, which is at most $1.23\, w\mu$. If $\nu < |G(0)|$, then
 #    $1 - s(w) \le 2\,\bigl(\nu/(|G(0)| - \nu)\bigr)^2$.
 # 3. Consider masked training as in part 1 of {prf:ref}`thm-position-block`, and let $N$ grow while $\gamma$ and the number
-#    $f$ of periods are fixed. If $\sum_m |m\,\gamma(m)|$ is finite and $\sum_{m \neq 0} \gamma(m) \neq 0$, then
-#    $1 - s(w) = O(N^{-2})$ for the score of the update between positions on this wave. This holds for every stationary text
-#    and every read-out.
+#    $f$ of periods are fixed. If $\sum_m |m\,\gamma(m)|$ is finite and $\sum_{m \neq 0} \gamma(m) \neq 0$, then the score
+#    $s(w)$, on this wave, of the part of the update that compares positions satisfies $1 - s(w) = O(N^{-2})$. This holds for
+#    every stationary text and every read-out.
 # ````
 #
 # ````{dropdown} Proof
@@ -634,8 +636,8 @@ show(ends_of_a_block(n_positions))
 # For a decoder, the conclusion is different. The reason is not that all entries of its matrix above the diagonal are 0. Such
 # a matrix has a kernel with $g(m) = 0$ for $m > 0$. Both theorems above cover these kernels, which are therefore also nearly
 # symmetric on slow waves. The difference comes from the mean that the softmax subtracts in each row. In a decoder, this mean
-# is taken over the position itself and the positions to its left, and it is subtracted only there, so that the entries above
-# the diagonal remain 0.
+# is taken over the position itself and the positions to its left, and it is subtracted only there. The entries above the
+# diagonal therefore remain 0.
 #
 # ````{prf:theorem} slow waves of a decoder
 # :label: thm-causal-waves
@@ -806,13 +808,14 @@ scores_by_period(n_positions)
 # why the part of $W_{qk}$ that acts on slow waves of the position embeddings is symmetric in an encoder, both in individual
 # heads and in the sum over heads. They also explain why a head that attends to a single offset has a negative score on waves
 # whose period is a few times this offset. They explain neither why learned position embeddings consist of slow waves nor how
-# $W_{qk}$ acts outside position space. The last theorem is about the first update of a decoder. Its limits are positive, so
-# that it does not explain the negative scores on the slowest waves of a trained decoder.
+# $W_{qk}$ acts outside position space. The last theorem is about the first update of a decoder. The limits in this theorem
+# are positive, so the theorem does not explain the negative scores on the slowest waves of a trained decoder.
 #
 # ## Both sides of a token are equally informative about it
 #
-# Why should an encoder attend to the left as much as to the right? Word order matters in language. Nevertheless, both sides
-# of a token contain the same *amount* of information about it.
+# Why should an encoder attend to the left as much as to the right? Word order matters in language, so the two sides of a
+# token might seem to be unequally informative about it. However, both sides contain the same *amount* of information about
+# the token.
 #
 # Let $\dots, t_{-1}, t_0, t_1, \dots$ be a stationary text over a finite vocabulary. This means that the distribution of $k$
 # consecutive tokens does not depend on where they stand in the text. Let $h_k$ be the entropy of $k$ consecutive tokens.
@@ -841,8 +844,8 @@ scores_by_period(n_positions)
 # ````
 #
 # The theorem holds for windows that are adjacent to $t_0$ and for single tokens, but not for every set of offsets. For
-# example, in the second-order Markov chain of the next check, $(t_1, t_3)$ and $(t_{-1}, t_{-3})$ contain different amounts
-# of information about $t_0$.
+# example, in the second-order Markov chain that we use in the next check, $(t_1, t_3)$ and $(t_{-1}, t_{-3})$ contain
+# different amounts of information about $t_0$.
 #
 # How much can attention gain from this information? Suppose that a model predicts $t_0$ from the token at offset $m$ by the
 # logits $b + A\,\delta_{t_m}$. As in the setting of [the theorem on positions](positions_theory.py#the-setting), $K_m$
@@ -1044,10 +1047,10 @@ show(best_gain_is_even())
 # the text gives it no reason to prefer one side. The theorem does not imply that a *model* with one read-out for all offsets
 # gains equally on both sides. This would follow from {prf:ref}`thm-position-masked`, which requires a symmetric read-out or
 # a reversible text. The theorem also does not predict which of two equally informative sides a head attends to. To second
-# order, even two offsets together may give a larger gain on one side, as the last line of the check shows. The theorem
-# suggests an experiment in which the model still attends to both sides, but one side is made less informative, for example
-# by replacing some of its tokens by random tokens. Such a text is not stationary around the predicted token. As a test of
-# our two checks, we verified that they fail for such a text.
+# order, attending to two offsets on one side may even give a larger gain than attending to the two opposite offsets on the
+# other side, as the last line of the check shows. The theorem suggests an experiment in which the model still attends to
+# both sides, but one side is made less informative, for example by replacing some of its tokens by random tokens. Such a
+# text is not stationary around the predicted token. As a test of our two checks, we verified that they fail for such a text.
 #
 # ## Queries and keys must share their embeddings
 #
@@ -1271,7 +1274,7 @@ show(who_asks_must_answer(n_tokens, seed))
 #
 # The theorem applies only under narrow conditions. It is limited to the first layer, because in higher layers the
 # representation of a hidden position also contains information from other positions. The formulas for $s$ require three
-# orthogonal subspaces, but trained embeddings are not orthogonal. According to the last part, replacing the mask by random
-# tokens has no advantage over the mask as long as the coefficients do not depend on the drawn token. Hence the theorem does
-# not predict that training with random tokens makes $W_{qk}$ symmetric. If such training does make $W_{qk}$ symmetric,
-# either the coefficients depend on the drawn tokens, or the reason lies in the higher layers.
+# orthogonal subspaces, but trained embeddings are not orthogonal. According to the last part, random tokens have no
+# advantage over the mask as long as the coefficients do not depend on the drawn token. Hence the theorem does not predict
+# that training with random tokens makes $W_{qk}$ symmetric. If such training does make $W_{qk}$ symmetric, either the
+# coefficients depend on the drawn tokens, or the reason lies in the higher layers.

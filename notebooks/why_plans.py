@@ -9,9 +9,9 @@
 # %% [markdown]
 # # Details: The planned experiments on why query-key matrices become symmetric
 #
-# The page [Why?](why.py) summarises our planned experiments. On this page, a section on each experiment gives its question,
-# its results, the checks and the limitations. The page also gives the numbers behind our comparison of heads and of waves in
-# released models.
+# The page [Why?](why.py) summarises our planned experiments. This page has one section for each experiment, which states the
+# question, the results, the checks and the limitations of the experiment. The page also gives the numbers behind our
+# comparison of heads and of waves in released models.
 
 # %% tags=["remove-cell"]
 from dataclasses import replace
@@ -92,15 +92,16 @@ assert at_equal_loss.low > 0 and s_of_rotary["mixed"] < min(s_of_rotary["mask"],
 
 # %% [markdown]
 # :::{admonition} How sure is this?
-# - All planned experiments are about small character-level models, with {glue:text}`seeds` seeds for each setting.
+# - All planned experiments use small character-level models, with {glue:text}`seeds` seeds for each setting.
 # - Every plan was added to the repository before its first run. Before we wrote these plans, we had looked at exploratory
 #   runs, which the plans list.
-# - Only the plan of the experiment with an uninformative side includes a rule for models that do not learn. For the other
-#   experiments, we report where the models did not learn.
-# - We trained the models on a GPU in single precision with TF32 products, up to fifteen at a time. The character-level
-#   experiments in {doc}`Types of positional encoding <positions>` have the same settings but were run on CPUs. On this page,
-#   encoders with learned position embeddings have a mean score of {glue:text}`s-table`, and encoders with rotary positions
-#   have a mean score of {glue:text}`s-rotary`. These scores are similar to the scores of the experiments on CPUs.
+# - Only the plan of the experiment in which we make one side of a character less informative includes a rule for models that
+#   do not learn. For the other experiments, we state in which cases the models did not learn.
+# - We trained up to fifteen models at a time on a GPU, in single precision with TF32 matrix multiplication. The
+#   character-level experiments in {doc}`Types of positional encoding <positions>` have the same settings but were run on
+#   CPUs. On this page, encoders with learned position embeddings have a mean score of {glue:text}`s-table`, and encoders
+#   with rotary positions have a mean score of {glue:text}`s-rotary`. These scores are similar to the scores of the
+#   experiments on CPUs.
 # :::
 #
 # ## Heads are nearly symmetric on slow waves
@@ -109,10 +110,10 @@ assert at_equal_loss.low > 0 and s_of_rotary["mixed"] < min(s_of_rotary["mask"],
 # attends $m$ positions ahead compares a wave with the same wave shifted by $m$ positions. For a wave of period $T$, this
 # shift is a rotation by the angle $2\pi m / T$, and the symmetry score of such a rotation is $s = \cos(4\pi m / T)$. If the
 # period is long compared with $m$, the angle is small, and $s$ is close to 1, whichever side the head attends to
-# ({prf:ref}`thm-slow-waves`). If the period is eight times the offset, $s$ is 0.  For periods between 8/3 of the offset and
-# eight times the offset, $s$ is negative. {cite:t}`yamamoto2023` found that the position embeddings of RoBERTa have
-# sinusoid-like components and that attention heads shift the phases of these components. Their paper is about where heads
-# attend, and not about the symmetry of $W_{qk}$.
+# ({prf:ref}`thm-slow-waves`). If the period is eight times the offset, $s$ is 0.  For periods between 8/3 times and eight
+# times the offset, $s$ is negative. {cite:t}`yamamoto2023` found that the position embeddings of RoBERTa have sinusoid-like
+# components and that attention heads shift the phases of these components. Their paper is about where heads attend, and not
+# about the symmetry of $W_{qk}$.
 #
 # We can test this explanation without changing the text or the attention. We train an encoder to predict a masked character
 # not at its own position but at the position $q$ places to its left. The encoder then has to attend $q$ places to the right.
@@ -166,7 +167,10 @@ def waves_turn():
     yield replace(
         compare("$s$ for $q = 2$ minus $s$ for $q = 0$: upper end of the interval", upper, "<", 0), asked=asked
     )
-    remark = f"The plan required an upper end below {number(asked, 1)}. The interval lies below 0 but does not meet this limit."
+    remark = (
+        f"The plan required the upper end of the interval to be below {number(asked, 1)}. The interval lies below 0 but does"
+        " not meet this criterion."
+    )
     return {"verdict": Verdict.SHORT, "remark": remark}
 
 
@@ -187,10 +191,10 @@ glue("bert-without", number(without["without"].min(), 2))
 # %% [markdown]
 # **Released models.** Released encoders with learned position embeddings are also nearly symmetric on slow waves. On the
 # slowest waves ({numref}`tab-why-octaves`), every encoder has a median $s$ of at least {glue:text}`slowest-least`. On fast
-# waves, the scores of encoders vary more. For layers that are exceptions, we identified the responsible heads. For example,
-# if two heads that attend to the next token are removed, the third layer of BERT (base, fine-tuned on radiology reports) has
-# an $s$ of at least {glue:text}`bert-without` in every octave. GPT-2, which is a decoder, is skew-symmetric on some of the
-# slow waves ($s$ = {glue:text}`gpt2-least`). Our theorems do not explain this negative score.
+# waves, the scores of encoders vary more. For layers that deviate from this pattern, we identified the heads that cause the
+# deviation. For example, if two heads that attend to the next token are removed, the third layer of BERT (base, fine-tuned
+# on radiology reports) has an $s$ of at least {glue:text}`bert-without` in every octave. GPT-2, which is a decoder, is
+# skew-symmetric on some of the slow waves ($s$ = {glue:text}`gpt2-least`). Our theorems do not explain this negative score.
 
 # %% tags=["remove-input"]
 table(
@@ -206,10 +210,10 @@ table(
 #
 # In this experiment, the position embeddings are frozen and consist only of slow waves, of all waves, or of waves with a
 # period near four characters. If slow waves make heads symmetric, individual heads should be most symmetric with slow waves
-# and least symmetric with fast waves. With slow waves, the symmetry score of individual heads is higher by
-# {glue:text}`tables-difference` than with fast waves. This interval includes 0, so that under the criteria of the plan the
-# explanation is refuted. However, the encoders with fast waves and with all waves learned almost nothing. Their held-out
-# losses are {glue:text}`loss-band` and {glue:text}`loss-white` nats, respectively, which is the loss of a model that has
+# and least symmetric with fast waves. On average, the symmetry score of individual heads is higher with slow waves than with
+# fast waves. The difference is {glue:text}`tables-difference`. This interval includes 0, so the explanation is refuted under
+# the criteria of the plan. However, the encoders with fast waves and with all waves learned almost nothing. Their held-out
+# losses are {glue:text}`loss-band` and {glue:text}`loss-white` nats, respectively. These are the losses of models that have
 # learned only the frequency of each character. The plan includes no rule for this case, and we call the result inconclusive.
 
 
@@ -254,14 +258,16 @@ show(slow_and_fast_tables())
 # %% [markdown]
 # ## Decoders that attend to a window
 #
-# GPT-2 is skew-symmetric on some of its slowest waves. A possible reason is that a decoder's attention ends at its own
-# position, so that scores increase towards this position like a slope, and a slope is skew-symmetric. We trained decoders
-# that attend only to the positions from eight to four places to their left, and compared them with decoders that attend to
-# all positions to their left. On the slowest wave, the symmetry score of the decoders with the window is higher by
-# {glue:text}`windows-difference`. This interval includes 0, so that under the criteria of the plan the explanation is
-# refuted. Moreover, the premise of the experiment is not met, because our small decoders without a window are not
-# skew-symmetric on the slowest wave ($s$ = {glue:text}`all-slowest`). The decoders with a window also learned less than the
-# other decoders: their held-out loss is {glue:text}`loss-window` nats, compared with {glue:text}`loss-all` nats.
+# GPT-2 is skew-symmetric on some of its slowest waves. A possible reason is that no position in a decoder attends to the
+# positions on its right. The scores could therefore increase towards the position of the query like a slope, and a slope is
+# skew-symmetric. We trained decoders in which each position attends only to a window of the positions four to eight places
+# to its left, and compared them with decoders without a window, in which each position attends to itself and to all
+# positions to its left. On average, the symmetry score on the slowest wave is higher for the decoders with the window than
+# for the decoders without a window. The difference is {glue:text}`windows-difference`. This interval includes 0, so the
+# explanation is refuted under the criteria of the plan. Moreover, the premise of the experiment is not met, because our
+# small decoders without a window are not skew-symmetric on the slowest wave ($s$ = {glue:text}`all-slowest`). The decoders
+# with a window also learned less than the other decoders: their held-out loss is {glue:text}`loss-window` nats, compared
+# with {glue:text}`loss-all` nats.
 
 
 # %%
@@ -284,8 +290,8 @@ def decoders_with_a_window():
         "all positions: mean $s$ on the slowest wave, which we had expected to be below 0", by_arm["all"].mean(), ">", 0
     )
     remark = (
-        "Under the criteria of the plan, the explanation is refuted. However, the negative score that it should explain does"
-        " not occur in these small decoders."
+        "Under the criteria of the plan, the explanation is refuted. However, the negative score that this explanation"
+        " is meant to account for does not occur in these small decoders."
     )
     return {"verdict": Verdict.UNDECIDED, "remark": remark}
 
@@ -303,13 +309,14 @@ show(decoders_with_a_window())
 # become symmetric. The theorem ({prf:ref}`thm-who-asks`) does not guarantee this. On average, random characters have no
 # advantage over the mask as long as the contribution of a pair does not depend on which character was drawn.
 #
-# These encoders do become slightly more symmetric. With random characters, the score of the layers is higher than with the
-# mask by {glue:text}`hidden-difference`. The plan required a mean difference above {glue:text}`asked-hidden`, so the effect
-# is smaller than required. In the first layer, where our argument is a theorem, the difference is
-# {glue:text}`first-layer-difference`. This interval includes 0, which counts against the explanation according to the plan.
-# We had also expected the scores of encoders with BERT's mixture to lie between the scores with the mask and with random
-# characters. However, encoders with BERT's mixture score {glue:text}`s-rotary`, which is lower than both
-# ({glue:text}`s-rotary-mask` with the mask, {glue:text}`s-rotary-random` with random characters).
+# These encoders do become slightly more symmetric. The score of the layers is higher with random characters than with the
+# mask. The difference is {glue:text}`hidden-difference`. The plan required a mean difference above
+# {glue:text}`asked-hidden`, so the effect is smaller than required. In the first layer, where our argument is a theorem, the
+# difference is {glue:text}`first-layer-difference`. This interval includes 0, which counts against the explanation according
+# to the plan. We had also expected the scores of encoders with BERT's mixture to lie between the scores with the mask and
+# with random characters. However, the encoders with BERT's mixture have a score of {glue:text}`s-rotary`, which is lower
+# than both the score with the mask ({glue:text}`s-rotary-mask`) and the score with random characters
+# ({glue:text}`s-rotary-random`).
 #
 # The encoders with random characters end with a higher loss ({glue:text}`loss-rotary-random` nats, compared with
 # {glue:text}`loss-rotary-mask` nats with the mask). The difference in symmetry could therefore arise merely because these
@@ -412,7 +419,7 @@ def two_sides():
     yield replace(compare("$q = 1$ minus $q = 0$: upper end of the interval", high, "<", 0), asked=asked)
     if high < asked:
         return {"verdict": Verdict.HOLDS, "remark": f"The plan required an interval below {number(asked, 1)}."}
-    remark = f"The plan required an interval below {number(asked, 1)}. The interval lies below 0 but does not meet this limit."
+    remark = f"The plan required an interval below {number(asked, 1)}. The interval lies below 0 but does not meet this criterion."
     return {"verdict": Verdict.SHORT, "remark": remark}
 
 
@@ -478,10 +485,10 @@ show(coefficients_of_pairs())
 #
 # In encoders with learned position embeddings, the skew-symmetric parts of the heads hardly reinforce each other ($c_N$ =
 # {glue:text}`skew-table`). In encoders with rotary positions, they do ($c_N$ = {glue:text}`skew-rotary`). The symmetric
-# parts reinforce each other in both kinds of encoders. The penultimate column of {numref}`tab-why-coherence` gives the rank
-# of the layer among all layers that result if each of its heads is transposed or not by the toss of a coin. A low rank means
-# that the directions of the heads agree more than under coin tosses. The lowest possible rank in these models is
-# {glue:text}`least-rank`.
+# parts reinforce each other in both kinds of encoders. The penultimate column of {numref}`tab-why-coherence` (*rank under
+# coin tosses*) gives the rank of the layer among all layers that can result if a coin toss decides for each of its heads
+# whether the head is transposed. A low rank means that the directions of the heads agree more than if coin tosses had
+# decided them. The lowest possible rank in these models is {glue:text}`least-rank`.
 
 # %% tags=["remove-input"]
 table(
@@ -513,21 +520,21 @@ glue("near-coins", len(near_coins))
 
 # %% [markdown]
 # **Released models.** Among released models, decoders have the lowest ranks. Their mean rank over
-# {glue:text}`families-decoders` families is {glue:text}`rank-decoders`, compared with 0.5 under coin tosses. The directions
-# of the heads of a decoder therefore agree. The mean rank over {glue:text}`families-encoders` families of encoders is
-# {glue:text}`rank-encoders`, which is higher than in decoders but much lower than under coin tosses. We had expected that
-# each head of an encoder prefers the left or the right independently of the other heads. For whole matrices, this
-# expectation is refuted. Only {glue:text}`near-coins` families of encoders have a mean rank near 0.5. The remaining
-# conclusion is that the heads of encoders agree *less* than the heads of decoders. This test is not a prediction, because it
-# uses the same weights as the observation that led to it.
+# {glue:text}`families-decoders` families is {glue:text}`rank-decoders`, whereas a mean rank of 0.5 is expected if coin
+# tosses decide the directions of the heads. The directions of the heads of a decoder therefore agree. The mean rank over
+# {glue:text}`families-encoders` families of encoders is {glue:text}`rank-encoders`, which is higher than the mean rank of
+# decoders but much lower than 0.5. We had expected each head of an encoder to prefer the left or the right independently of
+# the other heads. For whole matrices, this expectation is refuted. Only {glue:text}`near-coins` families of encoders have a
+# mean rank near 0.5. All that we can still conclude is that the directions of the heads agree *less* in encoders than in
+# decoders. This test is not a prediction, because it uses the same weights as the observation that led to it.
 
 # %% tags=["remove-input"]
 table(
     why.released_coherence(distinct(recorded_coherence())),
     name="tab-why-released",
     caption="How the heads of a layer reinforce or cancel each other in the released models that we scored (medians over layers "
-    "with at least three heads). The column *s under coin tosses* gives the median score if each head is transposed or not by the toss "
-    "of a coin.",
+    "with at least three heads). The column *s under coin tosses* gives the median score if a coin toss decides for"
+    " each head whether the head is transposed.",
     formats={
         c: ".2f"
         for c in ("s of heads", "c_S", "c_N", "s of the layer", "s under coin tosses", "rank under coin tosses")
@@ -563,11 +570,12 @@ show(heads_among_coins())
 # %% [markdown]
 # In the most closely related work that we know of, the attention scores $QK^\top$ of 1,776 individual heads of five
 # pretrained models are split into a symmetric and a skew-symmetric part, and the skew-symmetric part is found to have low
-# rank {cite}`jamil2026`. We have read only the abstract, which does not mention how the parts of several heads combine.
+# rank {cite}`jamil2026`. We have read only the abstract of this work, which does not mention how the parts of several heads
+# combine.
 #
 # ## What it means for you
 #
-# - Expect individual heads to have a direction. The symmetry of a layer reflects how its heads reinforce or cancel each
-#   other more than it reflects the symmetry of the individual heads.
+# - Expect individual heads to have a direction. The symmetry of a layer depends less on the symmetry of the individual heads
+#   than on how the heads reinforce or cancel each other.
 # - If you change the position at which a model makes a prediction, expect $W_{qk}$ to change on waves whose period is
 #   comparable to this shift.

@@ -221,7 +221,7 @@ def sides(experiment: Planned) -> Finding:
     difference = experiment.difference(*SIDES, why.median_of("position_symmetry"))
     loss = experiment.mean(SIDES[0], why.held_out_loss)
     outcome = of_sides(difference, loss, threshold("why_sides"), threshold("why_sides", "undecided"))
-    found = f"$s$ between positions changes by {with_interval(difference, as_score)}"
+    found = f"$s$ of the part that compares positions changes by {with_interval(difference, as_score)}"
     if outcome is Outcome.UNDECIDED:
         found += f"; these encoders hardly learned anything (held-out loss {number(loss, 2)} nats)"
     return Finding(question, asked, found, outcome.value, learned=outcome is not Outcome.UNDECIDED)
@@ -413,7 +413,7 @@ def one_sided(difference: Estimate, asked: float) -> Finding:
         "If a model first learns from the left side alone, its $W_{qk}$ should remain less symmetric even after its"
         " attention is allowed to use both sides.",
         f"interval below {number(asked, 1)}",
-        f"$s$ between positions changes by {with_interval(difference, as_score)}{UNLEARNED}",
+        f"$s$ of the part that compares positions changes by {with_interval(difference, as_score)}{UNLEARNED}",
         outcome,
         learned=False,
     )
