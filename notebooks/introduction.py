@@ -131,9 +131,9 @@ Markdown(told.about_sizes(models))
 Markdown(told.cards_of_questions())
 
 # %% [markdown]
-# If you want to check every detail, start with the [status of all statements](status.py). The page [*Notation*](../notation.md)
-# explains all symbols. You can also play the [animations](../references.md#the-animations-of-the-papers-web-page) from the paper's
-# web page.
+# If you want to check every detail, start with the page that lists the [status of every statement](status.py). The page
+# [*Notation*](../notation.md) explains all symbols. You can also play the
+# [animations](../references.md#the-animations-of-the-papers-web-page) from the paper's web page.
 
 # %% tags=["remove-cell"]
 for name, verdict in (

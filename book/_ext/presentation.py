@@ -78,7 +78,7 @@ def run_table(chapter: str, run: NotebookNode, values: dict[str, Any]) -> str:
         ]
         example = f"attngeo run {chapter} -p {next(iter(parameters))} VALUE"
         blocks += [
-            f"To compute this page with another value of a parameter, run `{example}`:",
+            f"To regenerate this page with a different parameter value, run `{example}`:",
             markdown_table(pd.DataFrame(rows)),
         ]
     return "\n\n".join([*blocks, "::::"])

@@ -71,12 +71,13 @@ def encoders_are_more_symmetric() -> Finding:
         "Published text encoders are more symmetric than published text decoders.",
         "solid",
         "for published text models",
-        f"We compared {published.n_first} text encoders with {published.n_second} text decoders whose scores the authors"
-        f" published. The encoder has the higher symmetry score in {as_percent(published.auc)} of the pairs. Among the"
-        " models whose weights we scored ourselves, the encoder has the higher score in"
-        f" {as_percent(every.auc)} of the pairs of an encoder family and a decoder family, but most of these encoders"
-        f" are not text models. Among text models alone, the share is {as_percent(text.auc)}, but with only {text.n_first}"
-        f" families of encoders and {text.n_second} families of decoders, we cannot draw a conclusion.",
+        f"We compared {published.n_first} text encoders with {published.n_second} text decoders whose scores the"
+        f" authors published. The encoder has the higher symmetry score in {as_percent(published.auc)} of the pairs."
+        " Among the models whose weights we scored ourselves, we paired every encoder family with every decoder"
+        f" family. The encoder family has the higher score in {as_percent(every.auc)} of these pairs, but most of"
+        f" these encoders are not text models. Among text models alone, the share is {as_percent(text.auc)}, but with"
+        f" only {text.n_first} families of encoders and {text.n_second} families of decoders, we cannot draw a"
+        " conclusion.",
         "pretrained_survey.py",
     )
 
@@ -108,17 +109,18 @@ def learned_positions(experiments: Mapping[str, positions.Judged]) -> Finding:
     return Finding(
         f"{two['mlm-learned']} → {two['mlm-rotary']}",
         "score $s$ of encoders, with learned → with rotary position embeddings",
-        "Small encoders become symmetric with learned position embeddings, but hardly with rotary ones.",
+        "Small encoders become symmetric with learned position embeddings, but much less so with rotary ones.",
         "in small models",
         f"4 layers, {spelled(len(experiments))} planned experiments",
-        "If we replace the learned position embeddings of a character-level encoder by rotary position embeddings, its mean"
-        f" symmetry score drops from {two['mlm-learned']} to {two['mlm-rotary']}. In character-level encoders with the"
-        f" dimensions of the paper's four-layer model, the score drops from {of_mini['mlm-learned']} to"
+        "If we replace the learned position embeddings of a character-level encoder by rotary position embeddings,"
+        f" its mean symmetry score drops from {two['mlm-learned']} to {two['mlm-rotary']}. In character-level encoders"
+        f" with the dimensions of the paper's four-layer model, the score drops from {of_mini['mlm-learned']} to"
         f" {of_mini['mlm-rotary']}, and in encoders trained on subword tokens from {of_pieces['mlm-learned']} to"
-        f" {of_pieces['mlm-rotary']}. {outcomes} A possible reason for the drop is that, at each position, an encoder uses"
-        " the positions to the left and to the right in the same way. We [prove](positions_theory.py) that, under certain conditions, the"
-        " part of $W_{qk}$ that compares positions then receives symmetric updates in a single layer at the start of"
-        " training. For trained models, the reason is still [open](why.py).",
+        f" {of_pieces['mlm-rotary']}. {outcomes} A possible reason for the drop is that, at each position, an encoder"
+        " uses the positions to the left and to the right in the same way. For a single layer at the start of"
+        " training, we [prove](positions_theory.py) that, under certain conditions, this leads to symmetric updates"
+        " of the part of $W_{qk}$ that compares positions. For trained models, the reason is still"
+        " [unknown](why.py).",
         "why.py",
     )
 
@@ -156,10 +158,10 @@ def one_bert() -> Finding:
         "In the only BERT base model that we could obtain, positions explain only part of the symmetry.",
         "measured, unexplained",
         "one model",
-        "In this BERT base model, which was fine-tuned on radiology reports, the directions of the position embeddings"
-        f" account for {bert['share']} of the squared norm of $W_{{qk}}$. This part of the matrix is nearly symmetric"
-        f" ($s$ = {inside}). However, the rest of the matrix still scores {outside}, and we do not know what makes it"
-        f" symmetric (medians over {bert['layers']} layers).",
+        "In this BERT base model, which was fine-tuned on radiology reports, the directions of the position"
+        f" embeddings account for {bert['share']} of the squared norm of $W_{{qk}}$. This part of the matrix is nearly"
+        f" symmetric ($s$ = {inside}). However, the rest of the matrix still scores {outside}, and we do not know what"
+        f" makes it symmetric. All these values are medians over {bert['layers']} layers.",
         "why.py",
     )
 
@@ -178,11 +180,11 @@ def theorem_on_updates(paper: Account) -> Finding:
         "not shown",
         "for trained models",
         "Theorem 2.4 is correct under the assumption that the paper states for it. The updates are symmetric if *dog*"
-        " contributes as much to predicting *cat* as *cat* contributes to predicting *dog*, and the paper assumes that these two"
-        " contributions are correlated. In small untrained models, we found no such correlation: it is"
-        f" {with_interval(untrained, lambda x: number(x, 3))} (95 % confidence interval over 30 models)."
-        f" {in_short(outcome, early)} The paper's Theorem 2.3, which is about decoders, [does not"
-        " follow](directionality.py) in the form in which it is printed.",
+        " contributes as much to predicting *cat* as *cat* contributes to predicting *dog*, and the paper assumes"
+        " that these two contributions are correlated. In small untrained models, we found no evidence of such a"
+        f" correlation: the correlation coefficient is {with_interval(untrained, lambda x: number(x, 3))} (95 %"
+        f" confidence interval over 30 models). {in_short(outcome, early)} As it is printed, the paper's Theorem 2.3,"
+        " which is about decoders, [does not follow](directionality.py) from its assumptions.",
         "symmetric_updates.py",
     )
 
@@ -236,12 +238,12 @@ def symmetric_start() -> Finding:
         "not shown",
         "small models, short runs",
         f"The paper reports that encoders with a symmetric initialisation need up to {printed:.0f} % fewer training"
-        f" steps. We planned {spelled(len(asked))} comparisons of symmetrically and randomly initialised encoders."
-        f" The symmetric initialisation clearly helped in {spelled(len(lower))} of these comparisons: it saved"
-        f" {extent(saved, as_percent)} of the training steps, also with new seeds. It was clearly harmful in none of"
-        f" them. However, by the paper's measure of speed-up, one of our *randomly* initialised encoders can appear as"
-        f" much as {as_percent(by_chance)} faster than another. Even the longest of these comparisons uses only"
-        f" {100 * read:.2g} % of the paper's number of training tokens.",
+        f" steps. We planned {spelled(len(asked))} comparisons of symmetrically and randomly initialised encoders. The"
+        f" symmetric initialisation clearly helped in {spelled(len(lower))} of these comparisons: it saved"
+        f" {extent(saved, as_percent)} of the training steps, and it did so again with new seeds. In none of the"
+        " comparisons was it clearly harmful. However, by the paper's measure of speed-up, one of our *randomly*"
+        f" initialised encoders can appear as much as {as_percent(by_chance)} faster than another. Even the longest of"
+        f" these comparisons uses only {100 * read:.2g} % of the paper's number of training tokens.",
         "symmetric_initialisation.py",
     )
 
@@ -253,10 +255,10 @@ def directionality(page: str) -> str:
     assert published.low > 0.5 and read.low < 0.5 < read.high
     return (
         "**What about decoders?** The second half of the paper's claim is that decoders are *directional*, which means"
-        " that a few columns of $W_{qk}$ have much larger norms than the other columns. In the published scores of text"
-        f" models, the decoder is more directional than the encoder in {as_percent(published.auc)} of the pairs, but as"
-        " far as we can tell, these scores were computed with a formula that the paper does not state. By the paper's"
-        " own formula, and among the models that we scored ourselves, the decoder is more directional in only"
-        f" {as_percent(read.auc)} of the pairs of families, so we cannot decide this question."
+        " that a few columns of $W_{qk}$ have much larger norms than the other columns. In the published scores of"
+        f" text models, the decoder is more directional than the encoder in {as_percent(published.auc)} of the pairs,"
+        " but as far as we can tell, these scores were computed with a formula that the paper does not state. When we"
+        " apply the paper's own formula to the models that we scored ourselves, the decoder family is more directional"
+        f" than the encoder family in only {as_percent(read.auc)} of the pairs, so we cannot decide this question."
         f" {strength('not shown')} [More]({page})"
     )

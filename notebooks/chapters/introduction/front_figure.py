@@ -80,11 +80,11 @@ def _still(squares: dict[str, Kernels], shown: dict) -> CaptionedFigure:
     steps = f"{shown['steps'][-1]:,}"
     means = {f"{model}, {kind}": number(value, 2) for model, kinds in ends.items() for kind, value in kinds.items()}
     caption = (
-        f"**Left and middle:** How much position $i$ (row) attends to position $j$ (column) in the first layer of an"
-        f" encoder and of a decoder with learned position embeddings, after {steps} training steps. The median"
-        f" symmetry score over the layers is {number(of_pair['encoder']['median'][-1], 2)} for this encoder"
-        f" and {number(of_pair['decoder']['median'][-1], 2)} for this decoder. **Right:** Symmetry scores of"
-        f" {seeds} other pairs of models, each trained with learned and with rotary position embeddings."
+        "**Left and middle:** How much position $i$ (row) attends to position $j$ (column) in the first layer of an"
+        f" encoder and of a decoder with learned position embeddings, after {steps} training steps. The median symmetry"
+        f" score over the layers is {number(of_pair['encoder']['median'][-1], 2)} for this encoder and"
+        f" {number(of_pair['decoder']['median'][-1], 2)} for this decoder. **Right:** Symmetry scores of {seeds} other"
+        " pairs of models. Each pair was trained once with learned and once with rotary position embeddings."
     )
     alt = (
         "Two coloured squares and a line chart. The square of an encoder is nearly its own mirror image, but the square"
