@@ -165,13 +165,14 @@ def initialise(
     part: Part | None = None,
     config: Mapping | Any = None,
 ) -> None:
-    """``W_k,h = W_q,h S_h``: set the keys of every head from its queries, so that s = 1 (or s = -1 for ``skew``).
+    """``W_k,h = W_q,h S_h`` for the keys of every head, so that s = 1 (or s = -1 for ``skew``).
 
     For ``symmetric``, S_h is the identity. For ``symmetric-indefinite``, S_h is symmetric and orthogonal. For ``skew``,
-    S_h is skew-symmetric and orthogonal. With ``random``, all weights remain unchanged. All other weights of the model,
-    including biases, also remain unchanged, and training can change queries and keys independently. If several query
-    heads share a key head, the queries of all but the first of them are overwritten as well. With ``symmetric``, these
-    query heads become equal to one another.
+    S_h is skew-symmetric and orthogonal. With ``random``, all weights remain unchanged. The other initialisations
+    change only the keys: the queries, all other weights and all biases remain unchanged. There is one exception. If
+    several query heads share a key head, the queries of all but the first of these heads are overwritten as well. With
+    ``symmetric``, the query heads that share a key head become equal to one another. Training can change queries and
+    keys independently afterwards.
 
     Args:
         model: any model that `attngeo.open_model` accepts.

@@ -123,7 +123,7 @@ class BilinearForm:
         return BilinearForm(self.wq.to(*args, **kwargs), self.wk.to(*args, **kwargs))
 
     def head(self, h: int) -> Float[Tensor, "d d"]:
-        """``W_qk,h = W_q,h W_k,g(h)^T``, of shape (d, d). Negative ``h`` count from the last head.
+        """``W_qk,h = W_q,h W_k,g(h)^T``, of shape (d, d). Negative values of ``h`` count from the last head.
 
         Raises:
             MatrixError: the layer has no such head.
@@ -131,7 +131,7 @@ class BilinearForm:
         return self.alone(h).dense()
 
     def alone(self, h: int) -> "BilinearForm":
-        """The form of head h alone. Negative ``h`` count from the last head."""
+        """The form of head h alone. Negative values of ``h`` count from the last head."""
         if not -self.n_heads <= h < self.n_heads:
             raise MatrixError(f"head {h} does not exist; this layer has heads 0 to {self.n_heads - 1}.")
         key = h % self.n_heads // (self.n_heads // self.n_kv_heads)
@@ -180,7 +180,7 @@ class BilinearForm:
         return (m - m.T) / 2
 
     def merged(self) -> tuple[Float[Tensor, "d rank"], Float[Tensor, "d rank"]]:
-        """The two factors of ``W_qk``, summed over heads, each of shape (d, H_kv * d_head).
+        """The two factors of the matrix ``W_qk`` that is summed over heads, each of shape (d, H_kv * d_head).
 
         The factors of query heads that share a key head are added first. This is exact, because ``sum_h W_q,h W_k,g^T =
         (sum_h W_q,h) W_k,g^T``.

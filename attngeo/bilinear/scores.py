@@ -61,7 +61,7 @@ def symmetry_score(
 
     Args:
         m: a square matrix of shape (d, d), or a form, whose heads are summed (Eq. S20).
-        convention: the formula (see `~attngeo.bilinear.conventions.Convention`).
+        convention: which formula to use (see `~attngeo.bilinear.conventions.Convention`).
 
     Returns:
         1 for a symmetric matrix, -1 for a skew-symmetric matrix, and 0 for the zero matrix. Tables contain NaN for the
@@ -86,11 +86,11 @@ def directionality_score(
     Args:
         m: a square matrix of shape (d, d), or a form, whose heads are summed (Eq. S20).
         gamma: threshold, in population standard deviations of the norms.
-        convention: the formula (see `~attngeo.bilinear.conventions.Convention`).
+        convention: which formula to use (see `~attngeo.bilinear.conventions.Convention`).
 
     Returns:
-        A value in [-1, 1]. It is negative if columns dominate, positive if rows dominate, and 0 if no norm exceeds its
-        threshold.
+        A value in [-1, 1]. The score is negative if columns dominate, positive if rows dominate, and 0 if no norm
+        exceeds its threshold.
 
     Raises:
         MatrixError: the matrix is not square, is empty or is not finite.
@@ -107,7 +107,7 @@ def score(m: BilinearForm | Float[Array, "d d"], gamma: float = GAMMA) -> Scores
 
     For float32 layers of medium width, the computation first uses float32. If a norm is so close to its threshold that
     rounding could change the result, the computation is repeated in float64. The result is always on the CPU, even if
-    the form is on a GPU. Both scores of the zero matrix are 0, and tables contain NaN instead.
+    the form is on a GPU. Both scores of the zero matrix are 0, but tables contain NaN instead.
     """
     if isinstance(m, BilinearForm) and on_gpu(m.wq):
         return _score_on_gpu(m, gamma, per_head=False)

@@ -24,10 +24,10 @@ COMPARISON = ("For comparison", "There is no comparison")  # beginnings of the s
 
 @dataclass(frozen=True)
 class ModelRow:
-    """Median scores of one part of a model, with the central 95 % of random layers of the same shape.
+    """Median scores of one part of a model, with the range of the scores of 95 % of random layers of the same shape.
 
-    Scores are NaN if no layer could be scored. The columns about random weights are NaN if the distribution for random
-    weights is unknown.
+    Scores are NaN if no layer could be scored. The columns for random layers are NaN if the distribution of the scores
+    of random weights is unknown.
     """
 
     model: str
@@ -124,7 +124,7 @@ class ScoreTable(Table[ScoreRow]):
 
     @property
     def layers(self) -> "ScoreTable":
-        """The rows of whole layers, which score the sum over heads."""
+        """The rows of whole layers, which contain the scores of the sum over heads."""
         return ScoreTable([row for row in self if row.head == SUM], self.title, self.notes)
 
     @property
@@ -133,10 +133,10 @@ class ScoreTable(Table[ScoreRow]):
         return ScoreTable([row for row in self if row.head != SUM], self.title, self.notes)
 
     def plot(self) -> Any:
-        """Plot both scores by layer, with the central 95 % of random weights. This requires ``attngeo[plot]``.
+        """Plot both scores by layer, together with the range that contains 95 % of the scores of random weights.
 
-        In a notebook the plot is displayed automatically. ``.save(path)`` writes it to a file, and ``.figure`` is the
-        underlying Matplotlib figure.
+        This requires ``attngeo[plot]``. In a notebook, the plot is displayed automatically. ``.save(path)`` writes it
+        to a file, and ``.figure`` is the underlying Matplotlib figure.
 
         Raises:
             ParameterError: the table has no layer rows (``table.heads``, for example, has none).

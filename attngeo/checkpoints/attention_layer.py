@@ -8,7 +8,7 @@ from attngeo.checkpoints.architectures.entry import Matrix, Part
 
 @dataclass(frozen=True, eq=False)
 class AttentionLayer:
-    """The query-key form of one attention layer, and where it was read.
+    """The query-key form of one attention layer, and the place from which it was read.
 
     Args:
         part: "encoder", "decoder" or "cross" (attention from a decoder to an encoder).
@@ -26,8 +26,8 @@ class AttentionLayer:
         distance: position of the key minus the position of the query, or None if the form contains no rotation.
         qk_norms: names of the tensors with the gains of the query and key norms if these gains are folded into the
             form.
-        reweighted: whether coordinates were multiplied by unequal numbers, such as gains. The scores of random weights
-            are then unknown.
+        reweighted: whether coordinates were multiplied by unequal numbers, such as gains. If they were, the scores of
+            random weights are unknown.
     """
 
     part: Part

@@ -37,7 +37,7 @@ READERS = 8  # layers fetched at the same time
 class Checkpoint:
     """The attention layers of one model, as an iterable of `AttentionLayer`.
 
-    Layers are read one at a time, and the checkpoint can be iterated repeatedly. Use `open_checkpoint` or
+    Layers are read one at a time, and you can iterate over the checkpoint several times. Use `open_checkpoint` or
     `attngeo.open_model` to create a checkpoint.
 
     Args:
@@ -139,14 +139,14 @@ class Checkpoint:
     def unread(self) -> list[str]:
         """Tensors that have the name of a query weight but belong to no layer of this checkpoint.
 
-        They may belong to a tower that is missing in the description of the model type.
+        They may belong to a tower that is missing from the description of the model type.
         """
         read = {plan.query for plan in (*self.plans, *self._folding.without_rotation)}
         return remarks.unread(self._tensors.files, read)
 
     @property
     def remarks(self) -> list[str]:
-        """Sentences about how queries and keys were read wherever the files and the model leave a choice."""
+        """Sentences that say how queries and keys were read if the files and the model allow more than one way."""
         weights, tensors = self._weights, self._tensors
         return [
             *remarks.of_heads_without_config(self._model),
@@ -206,7 +206,7 @@ class Checkpoint:
         """The position embeddings p_i of ``x_i = e(t_i) + p_i`` (Def. S1.1), in float64.
 
         Args:
-            plan: the layer, in whose input coordinates the embeddings are given.
+            plan: the layer in whose input coordinates the embeddings are given.
             gain: gains of a layer normalisation through which the embeddings pass. They multiply the coordinates.
 
         Raises:

@@ -53,8 +53,8 @@ class Model(Checkpoint):
     Use `open_model` to create this object.
 
     Args:
-        model: name, configuration and weights of the model. The first file contains the stored weights, and further
-            files contain weights that are computed from them.
+        model: name, configuration and weights of the model. The first entry of its list of files contains the weights
+            that the model stores, and the further entries contain weights that are computed from these weights.
         reading: which matrix to read, and which gains and rotations to include in it.
         adapter: LoRA adapter that is merged into the queries and keys.
         gather: whether to gather weights that are sharded over processes.
@@ -106,17 +106,17 @@ def open_model(
 
     Args:
         model: a module, or an object that contains exactly one transformers model, such as a Lightning module, a
-            SentenceTransformer, an nnsight model, or the result of ``torch.compile`` or DistributedDataParallel.
-            TransformerLens models are read through the factors W_Q and W_K of their attention modules. An active peft
-            LoRA adapter is treated as merged. A state dict of tensors or NumPy arrays is also accepted, if
-            ``config`` is given.
+            SentenceTransformer, an nnsight model, or the result of ``torch.compile`` or DistributedDataParallel. For
+            TransformerLens models, the factors W_Q and W_K of the attention modules are read. An active peft LoRA
+            adapter is treated as merged. A state dict of tensors or NumPy arrays is also accepted, if ``config`` is
+            given.
         config: the content of the model's config.json, as a mapping or as an object with ``to_dict``. The default is
             ``model.config``. A model that contains ``torch.nn.MultiheadAttention`` needs no configuration: each such
             module is one layer. Layers within a ``TransformerDecoderLayer`` are labelled decoder or cross. Other layers
             are labelled decoder if the surrounding tower has an ``attn_mask`` that hides later tokens, as in the text
             tower of open_clip, and encoder otherwise.
-        gather: gather weights that are sharded over processes (FSDP 2, tensor parallelism), one weight at a time. Every
-            process must then open the model and read its layers.
+        gather: whether to gather weights that are sharded over processes (FSDP 2, tensor parallelism), one weight at a
+            time. Every process must then open the model and read its layers.
         matrix, fold_norm, distance, fold_qk_norm: see `attngeo.open_checkpoint`.
 
     Returns:
@@ -125,8 +125,8 @@ def open_model(
 
     Raises:
         CheckpointError: the model has neither a configuration nor ``torch.nn.MultiheadAttention``, its architecture is
-            unknown, its queries and keys have different widths, or its weights are sharded, on the meta device,
-            quantised, under an unsupported adapter, or not finite.
+            unknown, or its queries and keys have different widths. The error is also raised if the weights are sharded,
+            on the meta device, quantised, changed by an unsupported adapter, or not finite.
         ParameterError: the matrix is unknown, or ``config`` is a name or a path.
     """
     reading = Reading(matrix, fold_norm, distance, fold_qk_norm)

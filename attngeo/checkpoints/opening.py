@@ -43,22 +43,23 @@ def open_checkpoint(
             may also be written as ``ID@REVISION``, as ``hf://ID`` or as the address of the model page.
         revision: branch, tag or commit of the Hub repository.
         adapter: folder or Hub id of a peft LoRA adapter, which is merged into the queries and keys as they are read.
-        model_type: the supported model type to read the checkpoint as, if its own type differs from it only in name.
-        fold_norm: score ``diag(g) W_qk diag(g)``, where g are the gains of the layer normalisation that precedes
-            attention.
-        subfolder: subfolder of the folder or repository that contains config.json and the weights.
+        model_type: supported model type, as which the checkpoint is read. Use this argument if the model type of the
+            checkpoint differs from the supported type only in name.
+        fold_norm: whether to score ``diag(g) W_qk diag(g)``, where g is the vector of gains of the layer normalisation
+            that precedes attention.
+        subfolder: name of the subfolder of the folder or repository in which config.json and the weights are.
         matrix: "qk" for W_qk,h, or "ov" for ``W_o,h W_v,g(h)^T``. The rows of the second matrix are the coordinates to
             which a head writes, and its columns are the coordinates that the head reads.
-        heads: number of heads of every attention layer, for checkpoints without a config.json of transformers. The
-            tensors must be named as in nanoGPT, timm, open_clip, Megatron Core or the given ``model_type``. Leave this
-            argument out if there is an open_clip_config.json or a ckpt.pt with the model_args of nanoGPT, which contain
-            the number of heads.
-        distance: read ``W_q,h R_m W_k,g(h)^T`` of a model with rotary positions at the distance m, in tokens, which is
-            the position of the key minus the position of the query. None reads ``W_qk,h``, which corresponds to
-            distance 0.
-        fold_qk_norm: multiply the factors by the gains of the query and key norms: ``W_q,h diag(g_q) diag(g_k)
-            W_k,g(h)^T``. The norms also divide by a number that differs between tokens and heads, and this division is
-            not included.
+        heads: number of heads of every attention layer, for checkpoints without a config.json in the format of
+            transformers. The tensors must be named as in nanoGPT, timm, open_clip, Megatron Core or the given
+            ``model_type``. Leave this argument out if there is an open_clip_config.json or a ckpt.pt with the
+            model_args of nanoGPT, which contain the number of heads.
+        distance: distance m at which ``W_q,h R_m W_k,g(h)^T`` of a model with rotary positions is read. It is the
+            position of the key minus the position of the query, in tokens. If this argument is None, ``W_qk,h`` is
+            read, which corresponds to distance 0.
+        fold_qk_norm: whether to multiply the factors by the gains of the query and key norms: ``W_q,h diag(g_q)
+            diag(g_k) W_k,g(h)^T``. The norms also divide by a number that varies from token to token and from head to
+            head, and this division is not included.
 
     Returns:
         An iterable of `AttentionLayer` that also has a length and the attributes ``name``, ``revision``,

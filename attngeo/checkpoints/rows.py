@@ -65,18 +65,18 @@ def score_table(
     fold_qk_norm: bool = False,
     config: Any = None,
 ) -> ScoreTable | ModelTable:
-    """``s`` (Def. 3.1) and ``d`` (Def. 3.2) of every layer and head, compared with random weights.
+    """``s`` (Def. 3.1) and ``d`` (Def. 3.2) of every layer and head, compared with the scores of random weights.
 
     Args:
         source: anything that `attngeo.open_checkpoint` or `attngeo.open_model` accepts or returns, or a list of several
             such models. For a list, the table has one row per model and part, with medians over layers.
         gamma: threshold of the directionality score, in standard deviations.
         per_head: whether to add one row per head.
-        convention: formulas of the scores.
-        matrix: "qk" for W_qk, or "ov" for the value-output map. A checkpoint that is already open is scored as it was
-            opened.
-        fold_norm, fold_qk_norm: see `attngeo.open_checkpoint`. With gains, z and p are NaN.
-        distance: score ``W_q R_m W_k^T`` at this distance m (see `attngeo.open_checkpoint`).
+        convention: which formulas to use for the scores (see `~attngeo.bilinear.conventions.Convention`).
+        matrix: "qk" for W_qk, or "ov" for the value-output map. A checkpoint that is already open is scored with the
+            options with which it was opened.
+        fold_norm, fold_qk_norm: see `attngeo.open_checkpoint`. If gains are included, z and p are NaN.
+        distance: distance m at which ``W_q R_m W_k^T`` is scored (see `attngeo.open_checkpoint`).
         config: configuration of a model in memory, such as that of a state dict (see `attngeo.open_model`).
 
     Warns:

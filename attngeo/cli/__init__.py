@@ -16,7 +16,7 @@ COMMANDS = {
     "diff": "Compare W_qk between checkpoints.",
     "survey": "Score many models and record the scores with the origin of the weights.",
     "train": "Train an encoder or a decoder and record its scores.",
-    "experiment": "Make the runs of an experiment that are not recorded yet.",
+    "experiment": "Carry out the runs of an experiment that have not been recorded yet.",
     "run": "Run a chapter of the book with different parameters.",
     "cache": "Show or delete the stored queries and keys from the Hub.",
 }

@@ -7,11 +7,15 @@ import click
 
 
 @click.command
-@click.option("--clear", is_flag=True, help="Delete all stored weights. They are downloaded again when needed.")
+@click.option(
+    "--clear",
+    is_flag=True,
+    help="Delete all stored weights. Deleted weights are downloaded again when they are needed.",
+)
 def command(clear: bool) -> None:
     """Show where the query and key weights from the Hub are stored, and the size of each repository and commit.
 
-    Stored weights are used again, even without a connection. To move the folder, set HF_HOME or HF_ASSETS_CACHE.
+    Stored weights are reused, even without an internet connection. To move the folder, set HF_HOME or HF_ASSETS_CACHE.
     """
     from attngeo.checkpoints.hub import cache_folder
 

@@ -16,11 +16,13 @@ from attngeo.inputs import local_path
 @options.scoring
 @options.reading
 def command(checkpoints, per_head, gamma, convention, asked, output, model_type) -> None:
-    """Compare checkpoints layer by layer: their scores, the changes from A, and the cosine and relative change of W_qk.
+    """Compare the layers of checkpoints B, C, ... with those of checkpoint A, by their scores and by W_qk.
 
-    Each checkpoint is a folder, a weight file, or a Hub id, optionally followed by @REVISION. A folder with LoRA
-    weights stands for A with this adapter, and the folder of a training run stands for all checkpoints of the run. The
-    cosine of W_qk is <A, B> / (||A|| ||B||) and the relative change is ||B - A|| / ||A||, with Frobenius norms.
+    The table contains the scores of all checkpoints, the change of each score from A, and the cosine and the relative
+    change of W_qk. Each checkpoint is a folder, a weight file, or a Hub id, optionally followed by @REVISION. If you
+    name a folder with LoRA weights, checkpoint A with this adapter is compared. If you name the folder of a training
+    run, all checkpoints of the run are compared. The cosine of W_qk is <A, B> / (||A|| ||B||) and the relative change
+    is ||B - A|| / ||A||, with Frobenius norms.
     """
     form = format_of(asked, output)
     from attngeo.checkpoints.differences import Compared, cells, difference_rows, require_alike, summary

@@ -58,7 +58,8 @@ scoring = several(
         "--convention",
         type=click.Choice([c.value for c in Convention]),
         default=Convention.DEFINITION.value,
-        help="Use the formulas of the definitions, of Def. 3.1 as printed, of the authors' code, or of Table S3.",
+        help="Choose the formulas of the scores: Defs. 3.1 and 3.2 without the factor 2 of Def. 3.1 (definition), with"
+        " this factor as printed (printed), those of the authors' code (released), or those of Table S3 (tables).",
     ),
     click.option(
         "--format",
@@ -90,7 +91,8 @@ reading = several(
         "--as",
         "model_type",
         metavar="TYPE",
-        help="Read the checkpoint as this supported model type, if its own type differs from it only in name.",
+        help="Read the checkpoint as this supported model type. Use this option if the model type of the checkpoint"
+        " differs from the supported type only in name.",
     ),
 )
 working = several(

@@ -25,24 +25,30 @@ from attngeo.files.checkout import chapters, current_profile, root
     help="Set a parameter (repeatable).",
 )
 @click.option(
-    "--profile", metavar="NAME", help="Use this profile: smoke, cpu or gpu. The default is ATTNGEO_PROFILE or cpu."
+    "--profile",
+    metavar="NAME",
+    help="Use this profile: smoke, cpu or gpu. The default is the value of the variable ATTNGEO_PROFILE, or cpu if"
+    " this variable is not set.",
 )
 @click.option(
-    "-o", "--output", **once, help="Write this page (.html) or notebook (.ipynb). The default is CHAPTER.ipynb."
+    "-o",
+    "--output",
+    **once,
+    help="Write the result to this file, as a page (.html) or as a notebook (.ipynb). The default is CHAPTER.ipynb.",
 )
 @click.option("--open", "opened", is_flag=True, help="Open the result in the default program of the system.")
 @click.option("--list", "listing", is_flag=True, help="List the chapters and their parameters.")
 def command(chapter, given, profile, output, opened, listing) -> None:
     """Run a chapter with your parameters and write the result as a page or a notebook.
 
-    All numbers, captions and figures follow the parameters. A page is a single file that contains all figures and
-    formulas and opens offline. A notebook can be edited and run again, and its text is plain Markdown that includes the
-    numbers of this run. An existing notebook is overwritten only if you name it with -o.
+    All numbers, captions and figures are computed with these parameters. A page is a single file that contains all
+    figures and formulas and opens offline. A notebook can be edited and run again, and its text is plain Markdown that
+    includes the numbers of this run. An existing notebook is overwritten only if you name it with -o.
 
     If a parameter is a list, separate its values by commas, for example -p models gpt2,bert.
 
     Without CHAPTER, the command lists all chapters and their parameters. The command needs a checkout of the repository
-    and the extra book.
+    and the packages that attngeo[book] installs.
     """
     sys.path[:0] = [str(root() / "book"), str(root() / "notebooks")]
     with needs("book", "attngeo run"):

@@ -20,7 +20,7 @@ from attngeo.errors import CheckpointError, ParameterError, needs
 @click.option(
     "--positions",
     is_flag=True,
-    help="Split each symmetry score into parts inside and outside the directions of the position embeddings.",
+    help="Split each symmetry score into parts inside and outside the space of the position embeddings.",
 )
 # the others are those of open_checkpoint
 @click.option("--revision", metavar="R", help="Read this branch, tag or commit of the Hub repository.")

@@ -94,8 +94,8 @@ class Positions(Struct, frozen=True, forbid_unknown_fields=True):
             "relative-bias", "relative-key", "relative-disentangled", "convolution" or "object-queries".
         table: name of the tensor of position embeddings, with or without ``.weight``, or "" if the file does not
             contain position embeddings.
-        first: row of the first position, if rows for padding or class tokens precede it, or the config key of the
-            padding token if the first position follows the row of that token.
+        first: row in which the embedding of the first position is stored, if rows for padding or class tokens precede
+            it. If the first position follows the row of the padding token, give the config key of this token instead.
         map: name of the weight, of shape (out, in), that maps narrower position embeddings to the width of the layers,
             or "" if there is none.
         computed: number of rows to compute with ``attngeo.bilinear.positions.sinusoids`` if the file does not contain
@@ -126,19 +126,19 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
         heads: config key that holds the number of query heads. If the value is a list, it is indexed by the first
             number in the module name.
         heads_over: config key that holds the head ratio. The number of attention heads is divided by this ratio, and
-            convolutions replace the remaining heads.
+            convolutions replace the heads that are removed in this way.
         kv_heads: config key that holds the number of key heads, or "" if every query head has its own key head. If the
             configuration lacks this key, every query head of a fused weight has its own key head.
         one_kv_head: whether a fused weight may contain a single key head for all query heads. The number of rows of the
             weight then shows whether it does.
-        shared_keys: config key that holds the number of final layers that reuse the keys of an earlier layer, namely of
-            the last earlier layer of the same kind. Use "" if every layer computes its own keys.
-        full_every: period n of the two kinds of layers for configurations without ``layer_types``: every n-th layer
-            attends to all tokens, and the other layers attend only to nearby tokens.
-        d_head: config key that holds the width of a head, or "" if the width follows from the shapes of the tensors. In
-            a fused weight without this key, the width is d / H.
+        shared_keys: config key that holds the number of final layers that reuse the keys of the last earlier layer of
+            the same kind. Use "" if every layer computes its own keys.
+        full_every: period n with which two kinds of layers alternate if the configuration has no ``layer_types``: every
+            n-th layer attends to all tokens, and the other layers attend only to nearby tokens.
+        d_head: config key that holds the width of a head, or "" if the width follows from the shapes of the tensors. If
+            the configuration lacks this key, the width of a head in a fused weight is d / H.
         layers: config key that holds the number of layers, or a list with the number of layers of each stage. Use "" if
-            only some layers have this attention.
+            only some layers use this kind of attention.
         depth: config key that holds the number of layers of the model if several layers use the same module.
         causal: whether tokens attend only to themselves and to earlier tokens. None means that decoders are causal and
             other parts are not.
@@ -151,19 +151,20 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
         beside: components of the attention logits that are not part of W_qk and that the tensor names do not reveal.
             The keys of this mapping are those of `keys.BESIDE`. Each value is the config key that must be true for the
             component to be present, or "" if it is always present.
-        unfollowed: config keys that change the attention in a way that attngeo does not follow.
-        only_if: values of config keys that distinguish this attention from others of the same model type. A missing key
-            counts as false.
+        unfollowed: config keys that change the attention in a way that attngeo does not take into account.
+        only_if: values of config keys that distinguish this kind of attention from other kinds in the same model type.
+            A missing key counts as false.
         in_memory: names of the module, the query weight and the key weight in memory, if they differ from the names in
-            the files, or a second set of names if the files of one type use two.
-        positions: how the stack encodes positions, as a `Positions` or as its kind. None means that nothing is known,
-            as for cross-attention.
+            the files. If the files of one model type use two sets of names, give the second set here.
+        positions: how the stack encodes positions, given as a `Positions` object or as the value of its ``kind``. None
+            means that nothing is known, as for cross-attention.
         norm: name of the layer normalisation that precedes attention, in the attention module or in the module around
-            it. Alternatives are written as "one|other". Use "" if there is none. None means that built-in model types
-            use the first usual name that is present, and that registered model types use no normalisation.
+            it. Alternatives are written as "one|other". Use "" if there is none. If this argument is None, built-in
+            model types use the first of the usual names that is present, and registered model types use no
+            normalisation.
         norm_if: config key that must be true for ``norm`` to precede the attention rather than follow it.
-        norm_offset: number that is added to the weight of the normalisation, which is 1 if a weight of 0 stands for a
-            gain of 1.
+        norm_offset: number that is added to the weight of the normalisation to obtain the gain. Use 1 if a weight of 0
+            stands for a gain of 1.
         linear: False if values or head outputs are normalised, because no matrix W_o W_v^T then describes the heads.
     """
 
@@ -227,7 +228,7 @@ class Tower(Struct, frozen=True, forbid_unknown_fields=True):
             one occurs, are written as "one|other". Use "" if no such component is needed.
         model_type: model type to use if the nested configuration does not name one.
         unfollowed: keys of the enclosing configuration that change the attention of this model in a way that attngeo
-            does not follow.
+            does not take into account.
     """
 
     config: str

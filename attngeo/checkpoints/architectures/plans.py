@@ -13,7 +13,7 @@ from attngeo.checkpoints.architectures.stacks import Config
 
 @dataclass(frozen=True)
 class LayerPlan:
-    """The names and shapes of the tensors of one attention layer, from which its form is computed."""
+    """The names and shapes of the tensors from which the form of one attention layer is computed."""
 
     part: Part
     layer: int  # counted within the part

@@ -46,7 +46,7 @@ class Stack:
 
 @dataclass(frozen=True)
 class Config:
-    """A model's configuration, or a configuration nested in it, with its model type."""
+    """The configuration of a model, or a nested configuration, together with the model type to which it belongs."""
 
     values: Mapping[str, Any]
     model_type: str

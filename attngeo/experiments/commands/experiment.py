@@ -16,19 +16,19 @@ from attngeo.files.checkout import data
 @click.option("--missing", is_flag=True, help="Start only missing runs and skip interrupted ones.")
 @options.working
 @click.option(
-    "--tables", is_flag=True, help="Start no runs, and move finished runs into the tables of their experiment."
+    "--tables", is_flag=True, help="Move finished runs into the tables of their experiment without starting any runs."
 )
-@click.option("--any-code", is_flag=True, help="Allow a different commit than in the recorded runs.")
+@click.option("--any-code", is_flag=True, help="Allow new runs at a different commit from that of the recorded runs.")
 def command(name, dry_run, missing, workers, scheduler, tables, any_code) -> None:
-    """Make the runs of the experiment NAME that are not recorded yet, in the order of its plan.
+    """Carry out the runs of the experiment NAME that have not been recorded yet, in the order of its plan.
 
     NAME is a folder in data/runs that contains an experiment.yml, or a path to such a folder. Without NAME, the command
     lists all experiments. Interrupted runs continue from their last checkpoint. Runs already in progress in another
     process are skipped, so several copies of the command can run in parallel.
 
-    With the option for tables, the command starts no runs and moves finished runs from their own folders into the
-    tables of the experiment. Without NAME, this option does the same for all experiments and updates the table of
-    experiments in data/runs/README.md.
+    With --tables, the command does not start any runs. It moves finished runs from their own folders into the tables of
+    the experiment. Without NAME, this option does the same for all experiments and updates the table of experiments in
+    data/runs/README.md.
     """
     with needs("train", "attngeo experiment"):  # pandas, which no --help waits for
         from attngeo.experiments.runs import experiments

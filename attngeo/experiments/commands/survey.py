@@ -31,7 +31,8 @@ def command(models, label, resume, output, model_type, workers, scheduler, gamma
     folder with -o. An existing record is not overwritten if it was computed from different weights.
 
     If a model fails, the remaining models are still recorded, and the error is printed at the end. The work can be
-    distributed over several workers, each of which scores one model at a time. This needs the extra cluster.
+    distributed over several workers, each of which scores one model at a time. This needs the packages that
+    attngeo[cluster] installs.
     """
     folder = output
     with suppress(CheckoutError):

@@ -51,7 +51,8 @@ class TrainingConfig:
 
     objective: Annotated[
         _names(TrainingObjective),
-        "Predict masked tokens (mlm), the next token (clm), or masked tokens from their left (released-decoder).",
+        "Predict masked tokens (mlm), the next token (clm), or masked tokens from the tokens to their left"
+        " (released-decoder).",
     ] = "mlm"
     init: Annotated[
         _names(Initialisation),
@@ -73,30 +74,44 @@ class TrainingConfig:
     dropout: Annotated[float, Meta(ge=0, lt=1), "Set the dropout rate of hidden states and attention weights."] = 0.1
     positions: Annotated[_names(Positions), "Set the type of positional encoding."] = "learned"
     position_table: Annotated[
-        _names(PositionTable), "Train the position embeddings, or freeze them as white, slow or band-limited waves."
+        _names(PositionTable),
+        "Train the position embeddings, or freeze them. Frozen embeddings are random (white), or contain only"
+        " long waves (slow) or only waves of about four positions (band).",
     ] = "trained"
-    window_near: Annotated[Every, "Let decoders attend only to tokens at this distance to the left or farther."] = 0
+    window_near: Annotated[
+        Every, "Let decoders attend only to tokens that are at least this many positions to the left."
+    ] = 0
     window_far: Annotated[
-        Every | None, "Let decoders attend only to tokens at this distance to the left or nearer."
+        Every | None, "Let decoders attend only to tokens that are at most this many positions to the left."
     ] = None
-    values: Annotated[_names(Values), "Train the value-output maps, or freeze them with this symmetry."] = "trained"
+    values: Annotated[
+        _names(Values),
+        "Train the value-output maps, or freeze them at random values (frozen), which can also be symmetric or"
+        " skew-symmetric.",
+    ] = "trained"
     logit_scale: Annotated[float, Meta(gt=0, le=1e3), "Multiply the attention logits by this factor."] = 1.0
 
     steps: Annotated[Count, "Train for this many steps."] = 200_000
     batch_size: Annotated[Size, "Use this many sequences per step, in total over all devices."] = 256
     micro_batch: Annotated[Size | None, "Limit the number of sequences that a device processes at a time."] = None
     block_size: Annotated[int, Meta(ge=2, le=2**20), "Set the number of tokens per sequence."] = 512
-    lr: Annotated[Rate, "Set the largest learning rate."] = 5e-5
-    warmup: Annotated[Every | None, "Set the number of warm-up steps (default: 200, or a tenth of a shorter run)."] = (
-        None
-    )
+    lr: Annotated[Rate, "Set the peak learning rate."] = 5e-5
+    warmup: Annotated[
+        Every | None,
+        "Set the number of warm-up steps (default: 200, or a tenth of the steps if there are fewer than 2,000).",
+    ] = None
     weight_decay: Annotated[Rate, "Set the weight decay of AdamW."] = 0.01
     mask_rate: Annotated[Share, "Mask this share of the tokens."] = 0.15
     hidden_share: Annotated[Part, "Replace this share of the masked tokens by the mask token."] = 0.8
     random_share: Annotated[Part, "Replace this share of the masked tokens by random tokens."] = 0.1
-    read_left: Annotated[Every, "Let encoders predict each masked token this many positions to its left."] = 0
+    read_left: Annotated[
+        Every,
+        "Let encoders predict each masked token from the output that is this many positions to the left of the token.",
+    ] = 0
     noise_right: Annotated[
-        Part, "Replace this share of the tokens to the right of the only masked token by random ones."
+        Part,
+        "Replace this share of the tokens to the right of the masked token by random tokens. This needs a mask"
+        " rate at which each sequence has exactly one masked token.",
     ] = 0.0
     constraint: Annotated[_names(Constraint), "Pull W_qk towards this symmetry by an extra loss (Eqs. S147, S148)."] = (
         "none"
@@ -172,7 +187,7 @@ class TrainingConfig:
 
     @property
     def warmup_steps(self) -> int:
-        """Steps until the largest learning rate."""
+        """The number of steps until the peak learning rate is reached."""
         return min(200, self.steps // 10) if self.warmup is None else self.warmup
 
     def shape(self, vocab_size: int) -> Shape:
