@@ -18,13 +18,14 @@
 # such a relation in encoders.
 #
 # **In each attention head, the scores of all pairs of tokens are determined by a single matrix, the query-key matrix $\Wqk$.
-# This matrix is symmetric if any two tokens always give each other exactly the same score.** The *symmetry score* $s$
-# measures how close a matrix is to being symmetric. The score is 1 for a symmetric matrix and close to 0 for a random
-# matrix. {glue:md}`strength:myst` (This label is explained on the [front page](introduction.py#what-we-found).)
+# This matrix is symmetric if, for every pair of tokens, the two tokens give each other exactly the same score.** The
+# *symmetry score* $s$ measures how close a matrix is to being symmetric. The score is 1 for a symmetric matrix and close to
+# 0 for a random matrix. {glue:md}`strength:myst` (This label is explained on the [front
+# page](introduction.py#what-we-found).)
 #
-# Even if a matrix is symmetric, two conclusions do not follow. The attention *weights* of two tokens can still differ, because the
-# softmax normalises the scores of each token separately. Moreover, the heads of a layer need not be symmetric, because the score of a
-# layer is usually computed from the sum of its heads.
+# Even if a matrix is symmetric, two conclusions do not follow. The attention *weights* that two tokens give each other can
+# still differ, because the softmax normalises the scores of each attending token separately. Moreover, the heads of a layer
+# need not be symmetric, because the score of a layer is usually computed from the sum of its heads.
 
 # %% tags=["parameters", "remove-input"]
 symmetry: float = 1.0  # symmetry score at which the first figure opens; in [-1, 1]
@@ -100,9 +101,9 @@ word_scores(d, seed, symmetry)
 # The score is 1 if the skew-symmetric part is zero and −1 if the symmetric part is zero. The formula on the [front
 # page](introduction.py#what-does-symmetric-mean), $s = \sum_{ij} m_{ij} m_{ji} / \sum_{ij} m_{ij}^2$, is equivalent to this
 # one, because $\norm{M_s}^2 - \norm{M_n}^2 = \sum_{ij} m_{ij} m_{ji}$ and $\norm{M}^2 = \sum_{ij} m_{ij}^2$. For a random
-# matrix, both parts have about the same size, so $s$ is close to 0. For example, 95 % of random layers as wide as BERT-base
-# have a symmetry score between {glue:text}`random-low` and {glue:text}`random-high`. In the paper, the formula for this
-# score has an additional factor of 2, but the scores printed in the paper do not contain this factor ([why we leave it
+# matrix, both parts have about the same size, so $s$ is close to 0. For example, 95 % of random layers as wide as those of
+# BERT-base have a symmetry score between {glue:text}`random-low` and {glue:text}`random-high`. In the paper, the formula for
+# this score has an additional factor of 2, but the scores printed in the paper do not contain this factor ([why we leave it
 # out](two_scores_details.py#the-printed-factor-of-2-in-the-symmetry-score-is-wrong)).
 #
 # Values between 0 and 1 also have a simple meaning. Draw two tokens at random, and write down the score that the first token
@@ -149,7 +150,8 @@ def in_both_orders(w: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     "(meaning)",
     "the symmetry score is the correlation between the two scores that a pair of random tokens give each other",
     Verdict.HOLDS,
-    remark="The matrices have norm 1, so each score has variance 1 and the correlation is the mean of the product.",
+    remark="The matrices have norm 1, so each score has variance 1 and the correlation is the mean of the product of the two"
+    " scores.",
     ours=True,
 )
 def meaning_of_the_symmetry_score(d=32, n_pairs=4000, seed=0):
@@ -202,10 +204,11 @@ heads_and_their_sum(n_heads)
 #
 # ## What the query-key matrix leaves out
 #
-# The query-key matrix does not contain the biases of queries and keys, the gains of a layer normalisation before the layer, or a
-# normalisation of queries and keys. All of these change which tokens a model attends to. The most important example is rotary
-# position embeddings (RoPE), which rotate queries and keys by angles that are proportional to the position of the token. If $R_m$
-# denotes the rotation by a distance of $m$ positions, the score that token $i$ gives token $j$ becomes
+# The query-key matrix does not account for the biases of queries and keys, the gains of a preceding layer normalisation, any
+# normalisation of queries and keys, or rotary position embeddings (RoPE). All of these change which tokens a model attends
+# to. Rotary position embeddings are the most important of them: they rotate queries and keys by angles that are proportional
+# to the position of the token. If $R_m$ denotes the rotation by a distance of $m$ positions, the score that token $i$ gives
+# token $j$ becomes
 #
 # $$
 # \hat\alpha_{ij} = x_i\T\, \Wq R_{j-i} \Wk\T\, x_j .
@@ -215,11 +218,11 @@ heads_and_their_sum(n_heads)
 # ({prf:ref}`prop-rotary`). The matrix $\Wqk$ of such a model can be symmetric even if two neighbouring tokens give each
 # other different scores.
 #
-# The paper reports scores of several models with rotary position embeddings. Only one of these models, ModernBERT, is an encoder, and
-# its printed score is not the score of its query-key matrix. According to [a second-hand
-# reading](../notation.md#the-audit) of the authors' code, the code [multiplied the query and key weights of ModernBERT along the wrong
-# dimension](printed_scores_details.py#what-an-incorrect-extraction-does), and we could not download these weights to compute the score
-# ourselves.
+# The paper reports scores of several models with rotary position embeddings. Only one of these models, ModernBERT, is an
+# encoder, and its printed score is not the score of its query-key matrix. According to [a second-hand
+# reading](../notation.md#the-audit) of the authors' code, which we have not read ourselves, the code [multiplied the query
+# and key weights of ModernBERT along the wrong dimension](printed_scores_details.py#what-an-incorrect-extraction-does). We
+# could not download these weights to compute the score ourselves.
 #
 # ## What it means for you
 #
@@ -229,7 +232,8 @@ heads_and_their_sum(n_heads)
 #   kinds of scores.
 # - If your model uses rotary position embeddings, remember that $\Wqk$ determines its scores only at distance 0.
 #
-# The [details](bilinear_form_details.py) contain the architecture, a layer to step through, and the statements of the paper about
-# scores and heads. The [notation page](../notation.md) lists all conventions.
+# The [details page](bilinear_form_details.py) describes the architecture, lets you step through the computation of one
+# layer, and discusses the statements of the paper about scores and heads. The [notation page](../notation.md) lists all
+# conventions.
 #
 # Next: [Are encoders symmetric, and decoders not?](pretrained_survey.py)

@@ -13,20 +13,21 @@
 # # Whether rows or columns dominate depends on a threshold that the paper does not state
 #
 # The second main claim of the paper {cite}`saponati2025` is about decoders, the models that predict the next token.
-# According to this claim, training makes a few columns of their [query-key matrix](bilinear_form.py) much longer than the
-# other columns, so that a few coordinates of the earlier tokens decide what a decoder attends to. The paper measures this
-# effect with the *directionality score* $d$, which is negative if columns dominate, and explains it with a theorem.
+# According to this claim, training gives a few columns of their [query-key matrix](bilinear_form.py) a much larger norm than
+# the other columns, so that a few coordinates of the embeddings of earlier tokens determine what a decoder attends to. We
+# call rows and columns with a large norm *long*. The paper measures this effect with the *directionality score* $d$, which
+# is negative if columns dominate, and explains it with a theorem.
 #
-# **The score, as the paper defines it, cannot decide whether rows or columns dominate.** The score contains a threshold
+# **The score, as the paper defines it, cannot tell us whether rows or columns dominate.** The score contains a threshold
 # $\gamma$, for which the paper gives no value. With $\gamma$ = {glue:text}`low`, GPT-2 scores {glue:text}`gpt2-low`, which
-# means, in the paper's reading, that rows dominate. With $\gamma$ = {glue:text}`high`, the same GPT-2 scores
+# means, in the paper's reading, that rows dominate. With $\gamma$ = {glue:text}`high`, the same model scores
 # {glue:text}`gpt2-high`, which means that columns dominate. Both scores are larger in magnitude than expected by chance,
-# because 19 of 20 random models of the same shape score between {glue:text}`random-low-from` and {glue:text}`random-low-to`
-# with $\gamma$ = {glue:text}`low`, and between {glue:text}`random-high-from` and {glue:text}`random-high-to` with $\gamma$ =
-# {glue:text}`high`. Even if one column of a matrix is much longer than all other columns, the score can be positive, as if
-# rows dominated. {glue:md}`proven:myst` The theorem that predicts long columns does not follow from its assumptions.
-# {glue:md}`proven:myst` Whether decoders have longer columns than encoders remains open. {glue:md}`not-shown:myst` (The
-# labels are explained on the [front page](introduction.py#what-we-found).)
+# since random models of the same shape have scores between {glue:text}`random-low-from` and {glue:text}`random-low-to` with
+# $\gamma$ = {glue:text}`low`, and between {glue:text}`random-high-from` and {glue:text}`random-high-to` with $\gamma$ =
+# {glue:text}`high` (central 95 %). Even if one column of a matrix is much longer than all other columns, the score can be
+# positive, as if rows dominated. {glue:md}`proven:myst` The theorem that predicts long columns does not follow from its
+# assumptions. {glue:md}`proven:myst` Whether decoders have longer columns than encoders remains open.
+# {glue:md}`not-shown:myst` (The labels are explained on the [front page](introduction.py#what-we-found).)
 #
 # {glue:md}`at-the-threshold:myst`
 
@@ -85,20 +86,19 @@ by_threshold(gamma)
 # $d = (\bar r - \bar c) / (\bar r + \bar c)$ ({prf:ref}`def-3-2`). It is $-1$ if only columns are long, and 1 if only rows are
 # long.
 #
-# In GPT-2, the norms of the longest columns exceed the average column norm by more than the norms of the longest rows exceed
-# the average row norm. These few columns raise the standard deviation of the column norms, and therefore the threshold that
-# every column has to exceed. With a small $\gamma$, fewer columns than rows count as long, so the score is positive. With a
-# large $\gamma$, only the few longest columns remain, and they outweigh the long rows
-# ({numref}`fig-directionality-by-threshold`).
+# In GPT-2, the longest columns stand out from the average column more than the longest rows stand out from the average row.
+# These few columns raise the standard deviation of the column norms, and therefore the threshold that every column has to
+# exceed. With a small $\gamma$, fewer columns than rows count as long, so the score is positive. With a large $\gamma$, only
+# the few longest columns remain, and they outweigh the long rows ({numref}`fig-directionality-by-threshold`).
 #
 # GPT-2 is not an exception. Between $\gamma = 1$ and $\gamma = 3$, the score changes sign in {glue:text}`n-turning` models
 # of width {glue:text}`wide` or more. In {glue:text}`n-clear` of these models, all of them decoders, both scores are larger
 # in magnitude than expected by chance.
 #
-# According to [a second-hand reading](../notation.md#the-audit), the authors' code uses $\gamma = 2$ and adds up the amounts
-# by which the norms exceed the threshold, instead of the norms themselves. Scores computed with this formula depend less on
-# the threshold: the score changes sign in only {glue:text}`n-turning-released` of the same models, and the score of GPT-2 is
-# negative at both thresholds.
+# According to [a second-hand reading](../notation.md#the-audit) of the authors' code, which we have not read ourselves, the
+# code uses $\gamma = 2$ and adds up not the norms themselves but the amounts by which they exceed the threshold. Scores
+# computed with this formula depend less on the threshold: among the same models, the number of scores that change sign is
+# only {glue:text}`n-turning-released`, and the score of GPT-2 is negative at both thresholds.
 #
 # :::{admonition} How sure is this?
 # - *The wrong sign*: we prove that the score of a large matrix with a single long column has the wrong sign. Simulations with
@@ -106,9 +106,10 @@ by_threshold(gamma)
 # - *Trained models*: we decided to compare $\gamma = 1$ with $\gamma = 3$ only after we had seen the scores at all
 #   thresholds. Readers can try other thresholds, because the norms of all {glue:text}`n-layers` layers of
 #   {glue:text}`n-models` models are recorded in `data/norms`.
-# - *Encoders and decoders*: we scored the weights of only {glue:text}`n-encoder-families` families of encoders and
-#   {glue:text}`n-decoder-families` families of decoders, and fewer than half of these families of encoders are language models.
-# - *The theorem*: we prove that its conclusion does not follow from its assumptions. Long columns may still arise for another reason.
+# - *Encoders and decoders*: we scored the weights of only {glue:text}`n-encoder-families` encoder families and
+#   {glue:text}`n-decoder-families` decoder families, and fewer than half of the encoder families consist of language models.
+# - *The theorem*: we prove that the conclusion of the theorem does not follow from its assumptions. Long columns may still
+#   arise for another reason.
 # :::
 
 
@@ -160,9 +161,10 @@ def the_threshold_decides():
     yield compare(words, by_definition, ">", by_code)
     yield compare("models among them with both scores outside the range of random models", clear, ">", 1)
     return {
-        "remark": f"""Between the two thresholds, the sign changes in {by_definition} models by the paper's definition, and in
-        {by_code} by the formula of the authors' code. In {clear} of the {by_definition} models, both scores lie outside the range of random models. We chose both
-        thresholds after we had seen the scores at all thresholds."""
+        "remark": f"""Between the two thresholds, the sign of the score changes in {by_definition} models if we use the
+            paper's definition, and in {by_code} if we use the formula of the authors' code. In {clear} of the
+            {by_definition} models, both scores lie outside the range in which 95 % of random models score. We chose
+            both thresholds after we had seen the scores at all thresholds."""
     }
 
 
@@ -256,10 +258,10 @@ show(sign_of_directionality(gamma=gamma, n=n_strong, seed=seed))
 # at random positions, every token serves as context as often as it is predicted
 # ([details](context_and_prediction_details.py)).
 #
-# **Second step: tokens that serve as context make columns long.** This does not follow. The squared norms of the columns and
-# the squared norms of the rows have the same sum, namely the sum of all squared entries of the matrix. Therefore, no update
-# can make the columns, on average, longer than the rows. An update can still distribute this sum more unevenly over the
-# columns than over the rows, but the assumptions of the theorem do not imply that this happens
+# **Second step: a token that serves as context makes columns long.** This does not follow. The squared norms of the columns
+# and the squared norms of the rows have the same sum, namely the sum of all squared entries of the matrix. Therefore, no
+# update can make the columns, on average, longer than the rows. An update can still distribute this sum more unevenly over
+# the columns than over the rows, but the assumptions of the theorem do not imply that this happens
 # ([details](column_dominance_details.py)).
 #
 # Columns do become long under other conditions, but the paper does not state these conditions. One of these conditions is
@@ -328,10 +330,10 @@ for name, value in {
 #
 # - Do not infer from the sign of a directionality score whether rows or columns dominate. Look at the norms themselves, or
 #   count how many rows and columns exceed the threshold (`attngeo score MODEL -o x.csv` writes both counts).
-# - If you need a single number, add up the amounts by which the norms exceed the threshold, instead of the norms themselves
-#   (`attngeo score MODEL --convention released`). The sign of this score is less sensitive to the threshold than the sign of
-#   the paper's score is.
-# - Whenever you report a directionality score, report its formula, its threshold and the range of random matrices of the same shape.
-#   `attngeo score` prints this information.
+# - If you need a single number, do not add up the norms themselves but the amounts by which they exceed the threshold
+#   (`attngeo score MODEL --convention released`). The sign of this score is less sensitive to the threshold than that of the
+#   paper's score.
+# - Whenever you report a directionality score, also state its formula, its threshold and the range of scores of random
+#   matrices of the same shape. The command `attngeo score` prints this information.
 #
 # Next: [What happens during training?](training_scores.py)

@@ -20,8 +20,8 @@
 #
 # **The theorems do not yet explain why encoders become symmetric.**
 #
-# - As stated in the paper, the gradient of $\Wqk$ is a sum over pairs of tokens, provided that the coefficients of this sum
-#   account for the softmax. {glue:md}`proven:myst`
+# - The gradient with respect to $\Wqk$ is a sum over pairs of tokens, as the paper states. However, the coefficients of this
+#   sum have to account for the softmax, which the paper's derivation ignores. {glue:md}`proven:myst`
 # - A training step does not move $\Wqk$ along this gradient, because training changes $W_q$ and $W_k$ rather than their product.
 #   {glue:md}`proven:myst`
 # - Theorem 2.4 is correct if the two tokens of a pair contribute equally to predicting each other. The paper assumes that the two
@@ -223,8 +223,8 @@ show(agreement_at_random_weights(d, n_tokens, n_models, seed), unfolded=True)
 #
 # ## What it means for you
 #
-# - Do not take the symmetry of an encoder as confirmation of Theorem 2.4. First find out [where the symmetry of the encoder
-#   is located](positions.py).
+# - Do not take the symmetry of an encoder as confirmation of Theorem 2.4. First find out [which part of the query-key
+#   matrices of the encoder is symmetric](positions.py).
 # - Do not use the gradient of $\Wqk$ to predict how $\Wqk$ will change. To see the actual change, record $\Wqk$ during training with
 #   `attngeo train --picture-every`.
 # - Before you attribute the symmetry of a matrix to symmetric updates, measure the correlation between $\beta_{ij}$ and

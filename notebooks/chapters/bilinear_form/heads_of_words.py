@@ -50,9 +50,14 @@ def heads_and_their_sum(n_heads: int) -> CaptionedFigure:
         panel.set_title(f"{name}: s = {s[name]}")
     one, other, of_sum = s.values()
     others = " The other heads do the same at larger distances." if n_heads > 2 else ""
+    directions = (
+        "one head attends backwards and the other attends forwards"
+        if n_heads == 2
+        else "half of the heads attend backwards and the other half attend forwards"
+    )
     caption = f"""Arrows point from each word to the words to which it gives a high score. Head 1 attends one word back,
-    whereas head 2 attends one word ahead. Neither head is symmetric ($s$ = {one} and {other}).{others} The sum over the {n_heads} heads
-    has $s$ = {of_sum}{", because half of the heads attend back and half of them attend ahead" if n_heads % 2 == 0 else ""}."""
+    whereas head 2 attends one word ahead. Neither head is symmetric ($s$ = {one} and {other}).{others} The sum of the {n_heads} heads
+    has $s$ = {of_sum}{f", because {directions}" if n_heads % 2 == 0 else ""}."""
     alt = f"""Arrows between the six words of a sentence in three panels. In the first they all point back, in the second
     ahead, and in the third, the sum, they point both ways. Symmetry scores {one}, {other} and {of_sum}."""
     return CaptionedFigure(figure, "fig-heads-of-words", " ".join(caption.split()), alt)

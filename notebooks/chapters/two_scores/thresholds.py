@@ -88,13 +88,13 @@ def by_threshold(gamma: float) -> CaptionedFigure:
     said = " ".join(long_sides(decoder.loc[g], g) for g in (1.0, 3.0))
     others = encoder["directionality"]
     n_layers, width = (int(decoder[column].iloc[0]) for column in ("n_layers", "width"))
-    caption = f"""The directionality score of GPT-2 and of a BERT model, fine-tuned on radiology reports, at every threshold $\\gamma$, by the paper's
-        definition (top), and the numbers of rows and columns that count as long (bottom). All values are medians over the
-        {n_layers} layers of a model. {said} The scores of BERT lie between {as_score(others.min())} and {as_score(others.max())}.
-        The grey band contains the scores of 95 % of random models. Each of these scores is also a median over {n_layers} layers of
-        width {width}.
-        At the largest thresholds, most random layers have neither long rows nor long columns, so most random models score 0.
-        The dashed line marks $\\gamma = {gamma:g}$, the threshold of this page."""
+    caption = f"""Top: directionality scores (according to the paper's definition) of GPT-2 and of a BERT model that was
+        fine-tuned on radiology reports, plotted against the threshold $\\gamma$. Bottom: numbers of rows and columns
+        that count as long. All values are medians over the {n_layers} layers of a model. {said} The scores of BERT lie
+        between {as_score(others.min())} and {as_score(others.max())}. The grey band contains the scores of 95 % of
+        random models. Each of these scores is also a median over {n_layers} layers of width {width}. At the largest
+        thresholds, most random layers have neither long rows nor long columns, so most random models score 0. The
+        dashed line marks $\\gamma = {gamma:g}$, the threshold used on this page."""
     alt = f"""Two columns of panels, for GPT-2 and BERT. The score of GPT-2 falls from
         {as_score(decoder["directionality"].max())} to {as_score(decoder["directionality"].min())} as the threshold grows, and
         its long rows become fewer than its long columns. The score of BERT stays near zero, and its long rows
@@ -157,11 +157,11 @@ def one_column_by_threshold(
     panel.set_xlim(FACTORS[0], FACTORS[-1])
     which_side(panel, 0.03)
     at_end = float(means[gamma][-1])
-    caption = f"""Mean directionality score (according to the paper's definition) of random matrices with {n} rows in which one
-        column is multiplied by a factor. The score should decrease towards $-1$ as the factor grows. The black line shows $\\gamma =
-        {gamma:g}$, the threshold of this page, and the grey lines show other thresholds. The shaded area extends one standard
-        deviation to either side of the mean. At the largest factor, the mean is {as_score(at_end)}, and the limit for large
-        matrices is {as_score(one_column_limit(n, gamma))}."""
+    caption = f"""Mean directionality score (according to the paper's definition) of random matrices with {n} rows in
+        which one column is multiplied by a factor. The score should decrease towards $-1$ as the factor grows. The
+        black line shows $\\gamma = {gamma:g}$, the threshold used on this page, and the grey lines show other
+        thresholds. The shaded area extends one standard deviation to either side of the mean. At the largest factor,
+        the mean is {as_score(at_end)}, and the limit for large matrices is {as_score(one_column_limit(n, gamma))}."""
     others = ", ".join(f"{as_score(float(mean[-1]))} at {g:g}" for g, mean in means.items())
     alt = f"""Curves of directionality against the factor on one column, for several thresholds. All start near zero. Means
         at the largest factor: {others}."""

@@ -26,13 +26,13 @@ def at_the_threshold(gamma: float) -> str:
     """What the score says of GPT-2 at the threshold of the page, beside random models of its shape."""
     model = stacks(gamma).set_index(STACK).loc[("GPT-2", "decoder")]
     d, half = model["directionality"], random_median(model, gamma)
-    begin = f"""At the threshold of this page, $\\gamma = {gamma:g}$, GPT-2 scores {as_score(d)}, which the paper would interpret
-        to mean that {read_as(d)}."""
+    begin = f"""At the threshold used on this page, $\\gamma = {gamma:g}$, GPT-2 scores {as_score(d)}, which means, in
+        the paper's reading, that {read_as(d)}."""
     if half == 0:
         return f"{begin} At this threshold, almost all random models of the same shape score 0."
     side = "outside" if abs(d) > half else "inside"
-    return f"""{begin} This score lies {side} the range of random models, because 95 % of these models score between {as_score(-half)}
-        and {as_score(half)}."""
+    return f"""{begin} This score lies {side} the range in which 95 % of random models score ({as_score(-half)} to
+        {as_score(half)})."""
 
 
 def range_of_random(gamma: float, width: int = NARROW) -> str:
@@ -115,8 +115,9 @@ def separated(gamma: float) -> str:
     found = share(gamma)
     begin = f"""We also downloaded weights and scored them ourselves, by the paper's definition with $\\gamma = {gamma:g}$. Among
         these models,"""
-    counted = f"""The encoder family has the higher score in {as_percent(found.value)} of all pairs of an encoder family and a
-        decoder family (95 % confidence interval: {as_percent(found.low)} to {as_percent(found.high)})."""
+    counted = f"""When we pair every encoder family with every decoder family, the encoder family has the higher score
+        in {as_percent(found.value)} of the pairs (95 % confidence interval: {as_percent(found.low)} to
+        {as_percent(found.high)})."""
     if found.side > 0:
         return f"{begin} encoders have higher scores than decoders, as the paper states. {counted}"
     if found.side < 0:
