@@ -129,11 +129,13 @@ def choices(profile: str) -> dict[str, list[Choices]]:
 
 
 def execute(
-    chapter: str, profile: str, values: Mapping[str, Any], partial: Path, progress_bar: bool = False
+    chapter: str, profile: str, values: Mapping[str, Any], partial: Path, watched: bool = False
 ) -> NotebookNode:
     """Execute one chapter with these (checked) values of its parameters.
 
-    Papermill saves the notebook to ``partial`` after each cell. The file remains only if the chapter fails.
+    If a cell fails, the cells up to this one are kept in ``partial``. If the execution is ``watched``, papermill shows
+    a progress bar and saves the notebook after each cell, so that ``partial`` also remains if the kernel dies. A build
+    of the book does without, because saving long notebooks so often takes seconds for each of them.
 
     Raises:
         ChapterFailed: a cell raised an error, or the kernel died.
@@ -145,6 +147,7 @@ def execute(
     folders = [str(ROOT / "book"), str(ROOT / "notebooks")]  # with the packages that chapters import
     former = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", *folders)]
     os.environ["PYTHONPATH"] = os.pathsep.join([*folders, *former])
+    partial.unlink(missing_ok=True)  # of an earlier failure
     partial.parent.mkdir(parents=True, exist_ok=True)
     source = notebook(chapter)
     source.cells.append(nbformat.v4.new_code_cell(TELL_DEVICE))
@@ -154,7 +157,8 @@ def execute(
             partial,
             dict(values),
             kernel_name="python3",
-            progress_bar=progress_bar,
+            request_save_on_cell_execute=watched,
+            progress_bar=watched,
             resources={"metadata": {"path": str(ROOT / "notebooks")}},  # cwd= would change the folder of all threads
             extra_arguments=["--IPKernelApp.log_level=50"],  # hides warnings about local connections
         )
@@ -163,9 +167,10 @@ def execute(
         if isinstance(error, PapermillExecutionError):
             raised = f"{error.ename}: {error.evalue}"
         reason = " ".join(raised.split()).rstrip(".")
-        raise ChapterFailed(
-            f"Chapter {chapter} failed: {reason}. The cells up to the failing one are in {partial}."
-        ) from error
+        where = f"To see in which cell, run attngeo run {chapter}."
+        if partial.exists():
+            where = f"The cells up to the failing one are in {partial}."
+        raise ChapterFailed(f"Chapter {chapter} failed: {reason}. {where}") from error
     partial.unlink()
     used_device = run.cells.pop().outputs[-1].text.strip()
     run.metadata[RECORD] = {"profile": profile, "device": used_device, "commit": commit(ROOT), "versions": versions()}

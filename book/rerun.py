@@ -13,9 +13,7 @@ from attngeo.files.atomic import atomic_path
 from attngeo.files.checkout import summaries
 
 
-def execute_and_write(
-    chapter: str, profile: str, values: dict[str, Any], output: Path, progress_bar: bool = False
-) -> None:
+def execute_and_write(chapter: str, profile: str, values: dict[str, Any], output: Path, watched: bool = False) -> None:
     """Execute a chapter with these (checked) values, take its other parameters from a profile, and write the result.
 
     Args:
@@ -23,7 +21,7 @@ def execute_and_write(
         profile: sets the parameters that are not in ``values``.
         values: values by parameter.
         output: the file to write; a page if its name ends in ``.html``, otherwise a notebook.
-        progress_bar: whether to show a progress bar on stderr.
+        watched: whether to show a progress bar on stderr, and to save the notebook after each cell.
 
     Raises:
         ChapterFailed: a cell raised an error; the notebook up to this cell is kept beside ``output``.
@@ -35,7 +33,7 @@ def execute_and_write(
         if chapter in summaries(ROOT):
             update(profile)
         partial = output.with_suffix(".partial.ipynb")
-        run = execute(chapter, profile, from_profile | values, partial, progress_bar)
+        run = execute(chapter, profile, from_profile | values, partial, watched)
         if values:
             name_changes(run, values)
         if output.suffix == ".html":

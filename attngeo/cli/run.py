@@ -75,8 +75,7 @@ def command(chapter, given, profile, output, opened, listing) -> None:
     if output.suffix not in (".html", ".ipynb"):
         raise ParameterError(f"{output} must end in .html, for a page, or in .ipynb, for a notebook.")
     started = time.monotonic()
-    progress_bar = not screen().quiet
-    rerun.execute_and_write(chapter, profile or current_profile(), values, output, progress_bar)
+    rerun.execute_and_write(chapter, profile or current_profile(), values, output, watched=not screen().quiet)
     say(f"{output} written after {time.monotonic() - started:.0f} s")
     if opened and click.launch(str(output)):
         click.echo(f"No program was found that opens {output}.", err=True)

@@ -4,6 +4,7 @@ By the setting ``nb_custom_formats``, MyST-NB reads a chapter with `read`. Befor
 the chapter by the executed notebook.
 """
 
+import gc
 import re
 import sys
 from pathlib import Path
@@ -203,6 +204,9 @@ def setup(app: Sphinx) -> dict:
     app.add_config_value("single_run", "", "", str)  # path of the executed notebook, in a build of a single page
     app.add_config_value("code_address", repository(execute.ROOT), "html", str)
     app.attngeo_variant = None  # the variant whose page is being made
+    # Pages are trees of small objects, and looking for cycles among them takes a quarter of the time of a build.
+    app.connect("builder-inited", lambda app: gc.disable())
+    app.connect("build-finished", lambda app, error: gc.enable(), priority=1000)
     app.connect("builder-inited", bring_up_to_date)
     app.connect("build-finished", variant_pages.write_variants)
     app.connect("build-finished", write_cards)

@@ -107,7 +107,7 @@ def test_profiles_have_runs_of_their_own(book):
     ("code", "said"),
     [
         ("raise ValueError('no such\\nthing.')", "Chapter first failed: ValueError: no such thing. "),
-        ("os._exit(1)", "Chapter first failed: Kernel died. "),
+        ("os._exit(1)", "Chapter first failed: Kernel died. To see in which cell, run attngeo run first."),
     ],
 )
 def test_a_chapter_that_fails_is_named_and_its_run_is_not_kept(book, code, said):

@@ -114,7 +114,7 @@ def install_dry(words: list[str]) -> None:
 def test_every_block_runs(page, folder, repositories, capsys, monkeypatch):
     local = AutoModelForCausalLM.from_pretrained
     monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", lambda name: local(repositories / name))
-    monkeypatch.setattr("rerun.execute_and_write", lambda chapter, profile, values, output, bar: output.touch())
+    monkeypatch.setattr("rerun.execute_and_write", lambda chapter, profile, values, output, watched: output.touch())
     monkeypatch.setattr(click, "launch", lambda path: 0)
     known, names = dict(ARCHITECTURES), {}
     for kind, text in blocks(page):

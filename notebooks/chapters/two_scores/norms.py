@@ -66,12 +66,17 @@ def recorded_norms() -> pd.DataFrame:
 
 @cache
 def layer_scores(gamma: float) -> pd.DataFrame:
-    """Directionality of every recorded layer by each of `FORMULAS`, and how many rows and columns exceed the threshold.
+    """`scored` for every recorded layer."""
+    return scored(recorded_norms(), gamma)
+
+
+def scored(layers: pd.DataFrame, gamma: float) -> pd.DataFrame:
+    """Directionality of some rows of `recorded_norms` by each of `FORMULAS`, and how many rows and columns are long.
 
     Returns:
         Columns model, part, layer, width, the `FORMULAS`, n_rows_over and n_columns_over (by Definition 3.2).
     """
-    layers, tables = recorded_norms(), []
+    tables = []
     for width, alike in layers.groupby(layers["row_norms"].map(len)):  # all layers of a width at once
         sides = [np.stack(alike[side].to_list()) for side in ("row_norms", "column_norms")]
         norms = torch.tensor(np.stack(sides), dtype=torch.float64)

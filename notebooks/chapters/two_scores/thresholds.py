@@ -11,7 +11,7 @@ from torch import Tensor
 from attngeo.bilinear.scores import Convention, directionality_of
 from attngeo.experiments.runs.numbers_in_words import as_score, number
 from attngeo.plot.style import CROSS, NEUTRAL, PALETTE, PART_COLOURS, CaptionedFigure, house_style, new_figure
-from chapters.two_scores.norms import STACK, stacks
+from chapters.two_scores.norms import STACK, ranks, recorded_norms, scored, stacks
 from chapters.two_scores.laws import median_half_width, norms_with_strong_column, one_column_limit
 
 THRESHOLDS = [k / 4 for k in range(17)]  # from 0 to 4
@@ -54,7 +54,11 @@ def which_side(panel: Axes, at: float) -> None:
 
 def by_threshold_of(place: tuple[str, str], thresholds: Sequence[float]) -> pd.DataFrame:
     """The row of a model in `stacks` at each threshold, and ``band``: half the band of random models of its shape."""
-    rows = pd.DataFrame([stacks(g).set_index(STACK).loc[place] for g in thresholds], index=thresholds)
+    norms = recorded_norms().set_index(STACK).loc[[place]].reset_index()
+    rows = pd.DataFrame(
+        [scored(norms, g).drop(columns=[*STACK, "layer"]).median() for g in thresholds], index=thresholds
+    )
+    rows = rows.assign(n_layers=len(norms), rank=ranks()[place])
     rows["band"] = [random_median(row, g) for g, row in rows.iterrows()]
     return rows
 
