@@ -52,8 +52,8 @@ from livingpaper.display.page import glue, show, table
 from attngeo.experiments.runs.numbers_in_words import as_percent, spelled
 
 SIX_DIGITS = 1e-6  # single precision, in which narrow weights were surveyed
-CHOSEN = """Each family counts once in each group, and the value of a family is the mean over its models of the medians over
-layers."""
+CHOSEN = """Each family counts once in each group. For the value of a family, we take the median over the layers of
+each model and average these medians over the models of the family."""
 OF_SUMS = f"{CHOSEN} We left out layers with a single head, because they have no sum over heads."
 PRINTED = {
     "printed": """\"[E]ncoder-only models remarkably show a higher degree of symmetry than decoder-only". This sentence is about sums
@@ -126,10 +126,10 @@ heads_and_sums(evidence())
     "the heads of encoders are more symmetric than the heads of decoders",
     Verdict.UNDECIDED,
     **PRINTED,
-    remark=f"""We compare the mean score of the heads in a layer, weighted by the squared norms of the heads. {CHOSEN} Among the
-    families whose layers have several heads, the heads of encoders are more symmetric than the heads of decoders. If we include
-    the only family whose layers have a single head, the interval of the AUC contains 1/2, because the decoder of this family is more
-    symmetric than its encoder.""",
+    remark=f"""We compare the mean score of the heads in a layer, weighted by the squared norms of the heads. {CHOSEN}
+    Among the families whose layers have several heads, the heads of encoders are more symmetric than the heads of
+    decoders. If we include the only family whose layers have a single head, the confidence interval of the AUC
+    contains 1/2, because the decoder of this family is more symmetric than its encoder.""",
     ours=True,
 )
 def section_3_symmetry_of_heads():
@@ -175,12 +175,12 @@ show(section_3_symmetry_of_heads())
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# *1.* The two equations follow because trace and inner product are bilinear in the heads. To compute the terms, products of
-# size $d_h \times d_h$ are sufficient. Let $C_{gh} = W_{k,g}^\top W_{q,h}$. Then $t_{gh}$ is the sum of the entries of
-# $C_{gh} \odot C_{hg}^\top$, and $p_{gh}$ is the sum of the entries of $W_{q,g}^\top W_{q,h} \odot W_{k,g}^\top W_{k,h}$.
-# This follows from $\mathrm{Tr}(W_{q,g} W_{k,g}^\top W_{q,h} W_{k,h}^\top) = \mathrm{Tr}(C_{gh} C_{hg})$ and, by a cyclic
-# exchange of the factors, from
-# $\mathrm{Tr}(M_g^\top M_h) = \mathrm{Tr}\bigl((W_{k,g}^\top W_{k,h})^\top W_{q,g}^\top W_{q,h}\bigr)$.
+# *1.* The two equations follow because the trace and the inner product are bilinear in the heads. The terms can be computed
+# from matrix products of size $d_h \times d_h$. Let $C_{gh} = W_{k,g}^\top W_{q,h}$. Then $t_{gh}$ is the sum of the entries
+# of $C_{gh} \odot C_{hg}^\top$, and $p_{gh}$ is the sum of the entries of $W_{q,g}^\top W_{q,h} \odot W_{k,g}^\top W_{k,h}$.
+# This follows from $\mathrm{Tr}(W_{q,g} W_{k,g}^\top W_{q,h} W_{k,h}^\top) = \mathrm{Tr}(C_{gh} C_{hg})$ and, after a cyclic
+# permutation of the factors, from $\mathrm{Tr}(M_g^\top M_h) = \mathrm{Tr}\bigl((W_{k,g}^\top W_{k,h})^\top W_{q,g}^\top
+# W_{q,h}\bigr)$.
 #
 # *2.* These equations follow from $S_h = (M_h + M_h^\top)/2$, $N_h = (M_h - M_h^\top)/2$ and
 # $\langle M_g, M_h^\top \rangle = t_{gh}$.
@@ -307,9 +307,9 @@ def section_3_symmetry_of_the_sum():
     yield end_against_half(skew, "high", "<", adds, "families")
     yield end_against_half(skew, "family_high", "<", adds, "resampled families")
     return {
-        "remark": f"""The *factor* is the number by which summing over heads multiplies the ratio of the squared norms of the
-        symmetric and the skew-symmetric part. Because we compared {spelled(len(results))} measures, its p value has to be
-        multiplied by {spelled(len(results))}, which gives {min(1.0, len(results) * factor.p):.3f}. {OF_SUMS}"""
+        "remark": f"""Consider the ratio of the squared norm of the symmetric part to the squared norm of the skew-symmetric part. The *factor* is the number by which summing over heads multiplies this ratio. Because we
+        compared {spelled(len(results))} measures, the p value of the factor has to be multiplied by
+        {spelled(len(results))}, which gives {min(1.0, len(results) * factor.p):.3f}. {OF_SUMS}"""
     }
 
 
@@ -335,8 +335,9 @@ def section_3_symmetric_parts_of_heads():
         results["multiple"].separation, "the ratio of s of the sum to s of the heads (where positive)", "families"
     )
     return {
-        "remark": f"""The gain per pair of heads does not depend on the number of heads. For the gain per pair, the exchange test gives
-        p = {results["symmetric_overlap"].p:.2f}, and the interval of the AUC contains 1/2. {OF_SUMS}"""
+        "remark": f"""The gain per pair of heads does not depend on the number of heads. For the gain per pair, the
+        exchange test gives p = {results["symmetric_overlap"].p:.2f}, and the confidence interval of the AUC contains
+        1/2. {OF_SUMS}"""
     }
 
 
@@ -345,8 +346,8 @@ show(section_3_symmetric_parts_of_heads())
 # %% [markdown]
 # ## No single direction explains the increase
 #
-# Summing over heads might increase the symmetry because all heads have one direction, a few coordinates with large weights, or the
-# diagonal in common. We removed each of these parts from every head and scored the sum again. None of these parts explains the
+# Summing over heads might increase the symmetry because all heads share one direction, a few coordinates with large weights,
+# or the diagonal. We removed each of these parts from every head and scored the sum again. None of these parts explains the
 # increase.
 
 
@@ -385,8 +386,8 @@ table(
 # vector, whereas the normalisations in T5, SmolLM2 and stories260K do not. The largest coordinates are the 1 % of the
 # coordinates whose rows and columns have the largest norms. The leading pairs are the first few pairs of singular vectors of
 # the sum over heads. A large part of the increase disappears only if we remove the leading 2 % or 10 % of these pairs. These
-# pairs contain a large part of the squared norm. Moreover, we selected them from the sum itself, so that part of the loss is
-# due to the selection.
+# pairs contain a large part of the squared norm. Moreover, we selected these pairs from the sum itself, so the selection
+# accounts for part of the decrease.
 
 
 # %%
@@ -395,8 +396,9 @@ table(
     "(symmetry, without parts of the form)",
     "encoders remain more symmetric than decoders if we remove the largest coordinates, leading directions or diagonal",
     Verdict.HOLDS,
-    remark=f"""We remove the same part from every head. Without the leading 10 % of the pairs of directions, we cannot tell whether
-    summing over heads still increases the symmetry more in encoders than in decoders. {OF_SUMS}""",
+    remark=f"""We remove the same part from every head. If we remove the leading 10 % of the pairs of directions, we
+    can no longer tell whether summing over heads still increases the symmetry more in encoders than in decoders.
+    {OF_SUMS}""",
     ours=True,
 )
 def section_3_symmetry_after_removals():

@@ -88,7 +88,8 @@ show(forward_and_backward(seed=seed))
 # ## Which tokens i and j are
 #
 # In the gradient, $i$ is the position of the *query*, and $j$ runs over all positions to which $i$ attends, including $i$
-# itself. On the row side, the gradient of $\Wqk$ is therefore a sum of embeddings at query positions:
+# itself. In each term $\beta_{ij}\, x_i x_j\T$ of the gradient of $\Wqk$, the left factor $x_i$ is therefore the embedding
+# at a query position:
 #
 # - With a causal mask, the query is computed from the last token before the predicted token, and never from the predicted
 #   token itself. The first position attends only to itself, so its coefficients are zero.
@@ -114,15 +115,15 @@ def share_of_queries(beta: Float[Tensor, "heads n n"], queries: Tensor) -> float
     "Eqs. 7, 8 (index sets)",
     "a pair consists of the embeddings at the query position and at an attended position",
     Verdict.MISPRINT,
-    printed=r"""$\beta_{ij}$ is "the contribution of the token embedding $x_j$ to the error in predicting the token embedding
-    $x_i$", and $K_{ij}$ is made of these two, "$K_{ij}^{l-1} = x_i^{l-1} x_j^{l-1 \top}$".""",
+    printed=r"""$\beta_{ij}$ is "the contribution of the token embedding $x_j$ to the error in predicting the token
+    embedding $x_i$", and $K_{ij}$ is formed from these two embeddings: "$K_{ij}^{l-1} = x_i^{l-1} x_j^{l-1 \top}$".""",
     place="Section 2.2, Eqs. 8 and 10",
     holds="""$x_i$ is the embedding at the query position. With a causal mask, this is the embedding of the last token
     *before* the predicted token. In masked training of a single layer, it is the embedding of the mask token. The
     index $j$ runs over all attended positions, including $i$. Below the last layer, visible positions also act as
     queries.""",
-    remark="""On the row side, the update of $W_{qk}$ therefore contains the embedding from which a token is predicted,
-    not the embedding of the predicted token.""",
+    remark="""The left factor $x_i$ in the update of $W_{qk}$ is therefore the embedding from which a token is
+    predicted, not the embedding of the predicted token.""",
 )
 def pairs_that_count(toy=TOY, seed=0):
     toy = replace(toy, n_tokens=toy.n_tokens + 1)
@@ -297,10 +298,10 @@ def residual_input(seed=0):
 show(residual_input(seed=seed))
 
 # %% [markdown]
-# **The chain rule (Eqs. S27 to S32).** The derivative of the loss with respect to *one* attention weight contains a single
-# value, and the sum over $j$ belongs to the chain rule instead. In addition, the Jacobians of the layers above have to be
-# multiplied, not added. Let $F_m'$ be the Jacobian of what block $m$ adds to the residual stream, taken over the whole
-# sequence, and let $m_l'$ be the Jacobian of the feedforward layer. Then
+# **The chain rule (Eqs. S27 to S32).** The derivative of the loss with respect to *one* attention weight contains only one
+# value vector. The sum over $j$ arises only afterwards, from applying the chain rule to all attention weights of a row. In
+# addition, the Jacobians of the layers above have to be multiplied, not added. Let $F_m'$ be the Jacobian of what block $m$
+# adds to the residual stream, taken over the whole sequence, and let $m_l'$ be the Jacobian of the feedforward layer. Then
 #
 # $$
 # \frac{\partial X^L}{\partial \hat X^l} = (I + F_L') (I + F_{L-1}') \cdots (I + F_{l+1}') (I + m_l') .
@@ -453,7 +454,7 @@ show(terms_of_the_step(seed=seed))
 #
 # $$
 # \frac{\mathrm{E}\,\langle \Delta \Wqk, -G \rangle}{\sqrt{\mathrm{E}\,\|\Delta \Wqk\|^2}\; \|G\|}
-# = \sqrt{\frac{2 d_h}{d + 2 d_h + 1}} ,
+# = \sqrt{\frac{2 d_h}{d + 2 d_h + 1}} .
 # $$ (eq-s1-6-alignment)
 #
 # If $G$ is symmetric, then, with $t = \operatorname{Tr}(G)^2 / \|G\|^2$,
@@ -497,7 +498,7 @@ show(terms_of_the_step(seed=seed))
 # \mathrm{E} \operatorname{Tr}(D D)
 # &= \operatorname{Tr}(G\, \mathrm{E}[A G A]) + \operatorname{Tr}(G\, \mathrm{E}[B G B])
 # + 2 \operatorname{Tr}(\mathrm{E}[A]\, G\, G\, \mathrm{E}[B]) \\
-# &= 2 (d_h^2 + d_h) \|G\|^2 + 2 d_h \operatorname{Tr}(G)^2 + 2 d_h^2 \|G\|^2 = 2 d_h (2 d_h + 1 + t) \|G\|^2 ,
+# &= 2 (d_h^2 + d_h) \|G\|^2 + 2 d_h \operatorname{Tr}(G)^2 + 2 d_h^2 \|G\|^2 = 2 d_h (2 d_h + 1 + t) \|G\|^2 .
 # \end{aligned}
 # $$
 #
@@ -533,8 +534,8 @@ show(terms_of_the_step(seed=seed))
 # \Delta \Wqk = -\eta \sum_{i,j} \beta_{ij} \bigl( \Wq R_{j-i}\T \Wq\T K_{ij} + K_{ij} \Wk R_{j-i}\T \Wk\T \bigr) .
 # $$ (eq-s1-6-rotary)
 #
-# 3. If several layers share $\Wq$ and $\Wk$, the first-order terms of {eq}`eq-s1-6-step` are correct with $G = \sum_l G_l$, the
-#    sum of the gradients with respect to $\Wqk$ of each layer.
+# 3. If several layers share $\Wq$ and $\Wk$, the first-order terms of {eq}`eq-s1-6-step` remain correct if $G = \sum_l G_l$
+#    is the sum over these layers, where $G_l$ is the gradient with respect to the $\Wqk$ of layer $l$.
 # ````
 #
 # ````{dropdown} Proof
@@ -631,7 +632,7 @@ def rotary_step(head: Head, beta: Float[Tensor, "n n"]) -> Tensor:
     definition states: "We omit layer normalization and biases for simplicity".""",
     place="Section S1.3, Remark S1.6, Eq. S40, and Definition S1.1",
     holds=r"""If queries have biases, as in BERT, the term $W_q b_q (\sum \beta_{ij} x_j)^\top$ is added to the sum.
-    Biases of keys add no term. With rotary positions, the terms of a pair are $W_q R_{j-i}^\top W_q^\top K_{ij} +
+    Key biases do not add a term. With rotary positions, the terms of a pair are $W_q R_{j-i}^\top W_q^\top K_{ij} +
     K_{ij} W_k R_{j-i}^\top W_k^\top$.""",
 )
 def step_beyond_the_definition(seed=0):
@@ -679,7 +680,7 @@ def heads_as_one(form: BilinearForm, gradients: Float[Tensor, "heads d d"]) -> F
     printed=r""""[T]he matrix $W_{qk}^l = W_q^l W_k^{l\top}$ is implicitly updated" by one gradient, $\sum \beta_{ij} K_{ij}$,
     that of the layer.""",
     place="Section S1.3, Remark S1.6, Eqs. S39 and S40",
-    holds=r"""This is correct for a single head. If there are several heads, $\Delta W_{qk} = -\eta \sum_h (W_{q,h}
+    holds=r"""The statement is correct for a single head. If there are several heads, $\Delta W_{qk} = -\eta \sum_h (W_{q,h}
     W_{q,h}^\top G_h + G_h W_{k,h} W_{k,h}^\top)$. The loss is not a function of $\sum_h W_{qk,h}$, because every head
     has its own softmax and values.""",
     missing=("single head",),

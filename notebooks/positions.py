@@ -9,13 +9,13 @@
 # %% [markdown]
 # # Details: Types of positional encoding
 #
-# The page [Why?](why.py) shows that small encoders become symmetric if they use learned position embeddings, but hardly
-# become symmetric if they use rotary positions. On this page, we describe the experiments behind this finding: how we
-# planned them, how we trained the models, the outcome of every plan, and what we observe in released models.
+# On the page [Why?](why.py), we show that small encoders become symmetric with learned position embeddings, but hardly at
+# all with rotary positions. On this page, we describe the experiments behind this finding: how we planned them, how we
+# trained the models, the outcome of every plan, and what we observe in released models.
 #
-# A model with *learned position embeddings* has a table with one row for each position, and adds the row of its position to
-# the embedding of every token. Its query-key matrix $W_{qk} = W_q W_k^\top$ therefore also compares positions. A model with
-# *rotary positions* rotates queries and keys by an angle that depends on the position.
+# A model with *learned position embeddings* has a table with one row for each position. To the embedding of each token, the
+# model adds the row for the position of this token. Its query-key matrix $W_{qk} = W_q W_k^\top$ therefore also compares
+# positions. A model with *rotary positions* rotates queries and keys by an angle that depends on the position.
 
 # %% tags=["remove-cell"]
 from dataclasses import replace
@@ -127,7 +127,7 @@ Markdown(
 # In our first setting, we train character-level models with {glue:text}`runs-layers` layers of width
 # {glue:text}`runs-d_model`. Encoders predict hidden characters, and decoders predict the next character. We vary the type of
 # positional encoding and the objective, and keep all other settings fixed. In other experiments, we train models on subword
-# tokens, or wider models.
+# tokens or train wider models.
 #
 # Why would learned position embeddings make a difference? An encoder that predicts a hidden token attends to the positions
 # on both sides of this token. On average over texts, position $j$ then helps to predict position $i$ as much as $i$ helps to
@@ -170,10 +170,10 @@ pictured()
 # We wrote each plan after a few pilot runs and before the runs that we evaluate. Each plan has two conditions. First, the
 # symmetry score $s$ of encoders with learned position embeddings must exceed that of encoders with rotary positions by more
 # than {glue:text}`runs-enough`. Second, the difference between encoders and decoders must be larger with learned position
-# embeddings than with rotary positions. Both conditions refer to the lower ends of 95 % confidence intervals (Student) over
-# seeds, which we compute below. If the first interval lies above 0 but at least one of the conditions is not met, the
-# outcome is *less than its plan asked*. If the encoders with learned position embeddings do not learn, the outcome is
-# *undecided*.
+# embeddings than with rotary positions. Both conditions apply to the lower ends of 95 % confidence intervals over seeds,
+# which we compute below from Student's $t$ distribution. If the first interval lies above 0 but at least one of the
+# conditions is not met, we label the outcome *less than its plan asked*. If the encoders with learned position embeddings do
+# not learn, we label the outcome *undecided*.
 
 
 # %%
@@ -224,7 +224,7 @@ def as_planned(name: str):
     first = lower_end(encoders)
     interaction = lower_end(encoders - decoders)
     words = "encoders, learned minus rotary positions: lower end of the interval"
-    words_of_interaction = "this difference minus the same difference of decoders: lower end of the interval"
+    words_of_interaction = "this difference minus the corresponding difference for decoders: lower end of the interval"
     if experiment.outcome is Outcome.FALLS:
         yield compare(words, first, "<", 0)
     elif experiment.outcome is Outcome.IN_PART:
@@ -330,8 +330,8 @@ show(plan_of_the_papers_shape())
 table(
     positions.plan_table(experiments),
     name="tab-positions-plan",
-    caption="The two differences to which the conditions of a plan refer, with 95 % intervals (Student) over seeds, and the outcome "
-    "in the words of the plan.",
+    caption="The two differences to which the conditions of a plan apply, with 95 % confidence intervals over seeds (from "
+    "Student's $t$ distribution), and the outcome in the words of the plan.",
     folded="The outcomes of all plans in one table",
 )
 
@@ -374,8 +374,8 @@ table(
 table(
     compared.directionality_table(experiments),
     name="tab-positions-directions",
-    caption="Directionality score after training, encoder minus decoder, with 95 % intervals (Student) over seeds. This comparison "
-    "was not planned.",
+    caption="Directionality score after training, encoder minus decoder, with 95 % confidence intervals over seeds (from "
+    "Student's $t$ distribution). This comparison was not planned.",
     folded="Directionality of encoders and decoders",
 )
 
@@ -402,11 +402,11 @@ table(
 #
 # This does not mean that the *attention* of these encoders is less symmetric. In a layer with rotary positions, the
 # attention scores are not computed with $W_{qk}$ alone. By {eq}`eq-rotary`, they are computed with $W_q R_{j-i} W_k^\top$,
-# which is a different matrix for each offset $j - i$. A layer with a bias adds a number for each offset. Such layers can
-# treat left and right alike although $W_{qk}$ is not symmetric, because $s$ accounts for neither the rotation nor the bias.
-# {prf:ref}`prop-rotary` states under which condition the scores of all tokens are symmetric. With learned position
-# embeddings, $W_{qk}$ may therefore merely contain a symmetry that other encoders have elsewhere. Our measurements
-# concerning this objection are on the page
+# which is a different matrix for each offset $j - i$. A layer with a bias adds to each attention score a number that depends
+# on the offset. Such layers can treat left and right alike although $W_{qk}$ is not symmetric, because $s$ accounts for
+# neither the rotation nor the bias. {prf:ref}`prop-rotary` states the condition under which the scores of all tokens are
+# symmetric. The symmetry that learned position embeddings produce in $W_{qk}$ may therefore merely be one that encoders with
+# rotary positions or a bias also have, but outside $W_{qk}$. We report measurements that address this objection on the page
 # [Why?](why.py#the-strongest-objection-attention-between-positions-stays-symmetric).
 
 
@@ -416,10 +416,10 @@ table(
     "(no table)",
     "the $W_{qk}$ of these small encoders does not become symmetric without learned position embeddings",
     Verdict.HOLDS,
-    remark="""This is a statement about $W_{qk}$. In a layer with rotary positions or a bias, attention scores are not computed with
-    $W_{qk}$ alone. We trained the models with a bias and without positional encoding later than the models with learned position
-    embeddings, with other versions of the code and most of them in another precision, although our plan required a single version
-    of the code.""",
+    remark="""Our finding is a statement about $W_{qk}$. In a layer with rotary positions or a bias, attention scores
+    are not computed with $W_{qk}$ alone. We trained the models with a bias and those without positional encoding later
+    than the models with learned position embeddings. They used other versions of the code, although our plan required
+    a single version, and most of them used a different precision.""",
     ours=True,
 )
 def without_a_table():
@@ -445,15 +445,16 @@ show(without_a_table())
 #   (mean {glue:text}`first-mean`) than the {glue:text}`later-seeds` encoders with the same settings in later planned
 #   experiments (mean {glue:text}`later-mean`, p = {glue:text}`later-p`). The two groups are therefore not samples from the
 #   same population. The type of processor explains part of this difference. Outside the first plan, we ran this setting with
-#   {glue:text}`alike-seeds` seeds on the same type of processor as in that plan (mean {glue:text}`alike-mean`) and with
-#   {glue:text}`unlike-seeds` seeds on another type (mean {glue:text}`unlike-mean`, p = {glue:text}`processor-p`, not
-#   planned). The rest of the difference is unexplained, and the code of the first plan is lost. As our result, we therefore
-#   report the range of the values that we found in the different experiments.
+#   {glue:text}`alike-seeds` seeds on the type of processor that we used in that plan and with {glue:text}`unlike-seeds`
+#   seeds on another type. The mean $s$ is {glue:text}`alike-mean` on the first type and {glue:text}`unlike-mean` on the
+#   second type. We had not planned to compare these means (p = {glue:text}`processor-p`). The rest of the difference is
+#   unexplained, and the code of the first plan is lost. We therefore report our result as the range of the values that we
+#   found in the different experiments.
 # - {glue:text}`undated` of the plans were committed to the repository together with their runs, because the earlier history
-#   was lost. These are the first character-level plan, the plan with new seeds, the first plan with subword tokens, and the
-#   plan on values. Readers cannot verify that we wrote these plans before the runs. The third character-level plan and the
-#   plan for the longer runs on subword tokens were committed before the first of their runs, and each of them specifies
-#   three seeds.
+#   was lost. These are the plans of the first character-level experiment, of its repetition with new seeds, of the first
+#   experiment with subword tokens and of the experiment with frozen value matrices. Readers cannot verify that we wrote
+#   these plans before the runs. The third character-level plan and the plan for the longer runs on subword tokens were
+#   committed before the first of their runs, and each of them specifies three seeds.
 # :::
 
 # %% tags=["remove-input"]
@@ -469,10 +470,10 @@ table(
 # %% [markdown]
 # ## In trained models
 #
-# We subtract the mean from the position embeddings of a released model and compute their principal directions. We call the
-# space spanned by the smallest number of leading directions that contain 90 % of the variance the *position space* of the
-# model. Let $P$ be the projector onto this space. Then $PMP$ is the part of $M = W_{qk}$ inside position space, and
-# $(1 - P) M (1 - P)$ is the part outside position space.
+# We subtract the mean from the position embeddings of a released model and compute their principal directions. The *position
+# space* of the model is the space spanned by the smallest number of leading directions that contain 90 % of the variance.
+# Let $P$ be the projector onto this space. Then $PMP$ is the part of $M = W_{qk}$ inside position space, and $(1 - P) M (1 -
+# P)$ is the part outside position space.
 
 # %% tags=["remove-cell"]
 rows = positions.splits()
@@ -521,7 +522,7 @@ table(
 # the squared norm.
 #
 # **Audio and images.** In {glue:text}`whisper-near` of the {glue:text}`whisper-layers` layers of Whisper's encoder, the
-# share of the squared norm in position space exceeds the share in a random space by less than a fifth. The vision models In
+# share of the squared norm in position space exceeds the share in a random space by less than a fifth. In the vision models
 # DeiT and ViT, the matrices remain symmetric outside position space. For DeiT, the median score over layers is
 # {glue:text}`deit-outside` outside position space and {glue:text}`deit-layer` for the whole layer. For ViT, these scores are
 # {glue:text}`vit-outside` and {glue:text}`vit-layer`.
@@ -540,8 +541,8 @@ for model in ("deit-tiny-patch16-224", "ViT base retinopathy"):
 # %% [markdown]
 # Such a split shows where the symmetry is located, but not what caused it. The directions of position space may also encode
 # information about tokens. In higher layers, information about positions may be encoded in other directions, because we
-# compute position space from the position embeddings at the input. Moreover, all these models have position embeddings, so
-# that we cannot compare any of them with a model that differs only in its positional encoding.
+# compute position space from the position embeddings at the input. Moreover, all these models have position embeddings, and
+# for none of them do we have a counterpart that differs only in its positional encoding.
 #
 # ## Released scores by type of positional encoding
 
@@ -589,9 +590,10 @@ glue("mirror-p", p_nearer, ".2f")
 # ## Open questions
 #
 # - **Are there pairs of heads that mirror each other, where one head attends to the left and the other to the right?** For
-#   the median encoder family, pairs of heads that are close to each other's transpose account for {glue:text}`mirror-share`
-#   of the increase in $s$ through [the sum over heads](heads_or_sum.py). However, these pairs were selected because they
-#   increase $s$. Over all pairs of heads, we found no significant tendency of this kind (p = {glue:text}`mirror-p`).
+#   the median encoder family, {glue:text}`mirror-share` of the increase in $s$ that results from [summing over
+#   heads](heads_or_sum.py) comes from pairs of heads in which one head is close to the transpose of the other. However,
+#   these pairs were selected because they increase $s$. Over all pairs of heads, we found no significant tendency of heads
+#   to mirror each other (p = {glue:text}`mirror-p`).
 # - **Why are BERT, DeiT and ViT also symmetric outside position space,** and why are the encoders of T5 symmetric without
 #   position embeddings?
 # - **Why is the position part of $W_{qk}$ symmetric in most layers of encoders but skew-symmetric in a few?** [Our
@@ -599,18 +601,19 @@ glue("mirror-p", p_nearer, ".2f")
 #   a model](positions_theory.py#a-read-out-from-one-side) was inconclusive, because the models learned too little.
 # - **Does symmetry of the value matrices matter?** In a planned experiment, we froze the value and output matrices. None of
 #   the {glue:text}`frozen-runs` encoders left the plateau of the loss ({glue:text}`frozen-loss` nats or more), and their
-#   scores $s$ are at most {glue:text}`frozen-most`. Under the criteria of the plan, symmetric values do not matter, but we
-#   draw no conclusions from models that have learned so little. In pilot runs with frozen values and the same dimensions,
-#   which the plan lists, the encoders had scored {glue:text}`frozen-pilots`. We do not know why the planned runs gave such
-#   different scores, because neither the code nor the length of the pilot runs was recorded.
+#   scores $s$ are at most {glue:text}`frozen-most`. Under the criteria of the plan, the outcome is that the symmetry of the
+#   value matrices does not matter, but we draw no conclusions from models that have learned so little. In the pilot runs
+#   that the plan lists, which had frozen values and the same dimensions, the encoders had scored {glue:text}`frozen-pilots`.
+#   We do not know why the planned runs gave such different scores, because neither the code nor the length of the pilot runs
+#   was recorded.
 # - **Do larger models and longer training lead to the same results?**
 #
 # Several of these questions have been studied without reference to $W_{qk}$. The contribution of position embeddings to
 # attention is close to a function of the offset {cite}`wennberg2021`, and models perform better if positions and words are
 # treated separately {cite}`ke2021`. Locality and symmetry are common properties of the positional encodings of BERT-style
-# models {cite}`chen2023`. {cite:t}`wang2021` measured the symmetry of positional encodings in BERT and found that it did not
-# improve performance further, whereas {cite:t}`chen2023` report that symmetry is closely correlated with performance. Making
-# attention itself symmetric was reported to halve the number of training steps that BERT-like models need
+# models {cite}`chen2023`. {cite:t}`wang2021` measured the symmetry of positional encodings in BERT and found that symmetry
+# slightly decreased performance, whereas {cite:t}`chen2023` report that symmetry is closely correlated with performance.
+# Making attention itself symmetric was reported to halve the number of training steps that BERT-like models need
 # {cite}`courtois2024`. We have not tested this. As far as we know, no earlier work measures how the symmetry of $W_{qk}$
 # depends on the type of positional encoding.
 #
@@ -618,7 +621,7 @@ glue("mirror-p", p_nearer, ".2f")
 #
 # - Compare the symmetry scores of two models only if both encode positions in the same way, because in our experiments a
 #   different positional encoding alone changed $s$.
-# - Before you interpret a score, split it by position space. The command `attngeo score MODEL --positions` prints $s$ inside
-#   and outside position space.
+# - Before you interpret a score, compute it separately inside and outside position space. The command
+#   `attngeo score MODEL --positions` prints both scores.
 # - Before you call a layer asymmetric, check its score outside position space. For example, layer {glue:text}`skew-layer` of
 #   BERT is skew-symmetric only inside position space.

@@ -18,10 +18,10 @@
 # :::{admonition} How sure is this
 # The theorems are about a single layer at the start of training, and they hold to leading order. The last theorem assumes
 # tied weights. It describes the first training step and the best read-out, but not how training leads from one to the other.
-# We prove nothing about trained deep models. In planned experiments with small models, [the read-out becomes even before
-# $W_{qk}$ becomes symmetric](#in-training-the-read-out-comes-first), as the theorem predicts. Whether the symmetry depends
-# on this read-out remains open. Our [intervention](#a-read-out-from-one-side) could not answer this question, because the
-# models learned too little.
+# We prove nothing about trained deep models. In planned experiments with small models, [the read-out first becomes even, and
+# $W_{qk}$ becomes symmetric only afterwards](#in-training-the-read-out-comes-first), as the theorem predicts. Whether the
+# symmetry depends on this read-out remains open. Our [intervention](#a-read-out-from-one-side) could not answer this
+# question, because the models learned too little.
 # :::
 
 # %% tags=["parameters", "remove-input"]
@@ -285,10 +285,9 @@ show(update_between_positions())
 # ```
 # ````
 #
-# If neither condition is met, the update need not be symmetric. For example, if $A$ is skew-symmetric and the text is not
-# reversible in what $A$ reads ($\gamma \neq 0$), then $\gamma$ is odd, and the update between centred positions is
-# skew-symmetric. If $A$ is skew-symmetric and the text is reversible, then $\gamma = 0$, and there is no update between
-# positions at all.
+# If neither condition is met, the update need not be symmetric. For example, let $A$ be skew-symmetric. Then $\gamma$ is
+# odd. If $\gamma \neq 0$, the text is not reversible, and the update between centred positions is skew-symmetric. If the
+# text is reversible, then $\gamma = 0$, and there is no update between positions at all.
 
 
 # %% tags=["remove-cell"]
@@ -383,7 +382,7 @@ show(border(n_tokens, seed))
 # ````{prf:theorem} causal training: nothing above the diagonal
 # :label: thm-position-causal
 #
-# For every text and every read-out, $c_{ij} = 0$ for all $j > i$, in each single sequence. If the position embeddings are
+# For every text, every read-out and every single sequence, $c_{ij} = 0$ for all $j > i$. If the position embeddings are
 # orthonormal, the update between different positions has the score $s = 0$, and the update between all positions has the
 # score $s = \sum_i c_{ii}^2/\sum_{ij} c_{ij}^2$.
 # ````
@@ -447,9 +446,10 @@ glue("characters", characters.max(), ".2f")
 # Real text is not reversible at short offsets. In a reversible text, the symmetry score of $K_m$ would be 1.  In our sample
 # of Wikipedia, this score is {glue:text}`neighbours` for neighbouring words and at least {glue:text}`further` for words that
 # are at least three positions apart. For characters, the score is at most {glue:text}`characters` at each of the 16 offsets
-# that we counted. Reversibility of the text therefore does not explain why character-level encoders become symmetric. Words
-# that are further apart are nearly reversible, but words at offsets of one and two, where a token is most informative about
-# another token, are not. A symmetric read-out can explain the symmetry both for characters and for words.
+# that we counted. Reversibility of the text therefore does not explain why character-level encoders become symmetric. The
+# text is nearly reversible for pairs of words that are at least three positions apart, but not for pairs of words at offsets
+# of one and two, where one word is most informative about the other. A symmetric read-out can explain the symmetry both for
+# characters and for words.
 #
 # ````{prf:theorem} what uniform attention learns to read out
 # :label: thm-read-out
@@ -473,11 +473,11 @@ glue("characters", characters.max(), ".2f")
 # stationary text, this $A$ is symmetric up to constants that may be added to its rows or columns and that do not change
 # $\gamma$.
 #
-# *From zero.* Let gradient flow of the expected masked loss start at $V = 0$ and $W_{qk} = 0$, let $V$ and $W_{qk}$ be
-# trained as whole matrices, and let $U = E$ at the start. Then the position part of $W_{qk}(t)$ is
-# $\frac{t^2}{2} P^\top C P + O(t^3)$, where $C$ is the matrix of {prf:ref}`thm-position-block` for
-# $A = E E^\top T E E^\top$. As everywhere in this setting, this result holds to leading order in the embeddings, because the
-# logits at $V = 0$ are $b + U x_i$ and not $b$. For every stationary text, $P^\top C P$ is symmetric up to the border term.
+# *From zero.* Consider the gradient flow of the expected masked loss in which $V$ and $W_{qk}$ are trained as whole
+# matrices. Let $V = 0$, $W_{qk} = 0$ and $U = E$ at the start. Then the position part of $W_{qk}(t)$ is $\frac{t^2}{2}
+# P^\top C P + O(t^3)$, where $C$ is the matrix of {prf:ref}`thm-position-block` for $A = E E^\top T E E^\top$. As everywhere
+# in this setting, this result holds to leading order in the embeddings, because the logits at $V = 0$ are $b + U x_i$ and
+# not $b$. For every stationary text, $P^\top C P$ is symmetric up to the border term.
 # ````
 #
 # ````{dropdown} Proof
@@ -488,15 +488,14 @@ glue("characters", characters.max(), ".2f")
 # $T = \sum_{i<N} \frac1i \sum_{j \le i} K_{j-i-1}$ in causal training. Collecting the terms with equal offsets gives
 # {eq}`eq-read-out`.
 #
-# For the best read-out, choose the optimal $b$. Up to a constant, the loss to second order is then
-# $-\langle A, T\rangle + \frac12 \mathrm{Tr}(A^\top H A S)$. Here $H = K_0$ is the Hessian of the cross-entropy at
-# $b = \log\pi$, and $S$ is the covariance matrix of $w$, summed over the hidden positions. Since the number of hidden
-# positions is fixed, the sum of the entries of $w$ is constant. Up to a factor, the covariance matrix of $w$ is the sum of
-# $K_{l-j}$ over all visible positions $j$ and $l$. The terms with $j = l$ contribute a multiple of $H$. Every ordered pair
-# $j \neq l$ is visible equally often, so that the terms with $j \neq l$ contribute a multiple of $T$. Hence
-# $S = \alpha H + \beta T$ for two numbers $\alpha$ and $\beta$. On the vectors whose entries sum to 0, $H$ is invertible,
-# and we define $Z = H^{-1/2} T H^{-1/2}$. The minimum is at
-# $A = H^{-1} T S^{-1} = H^{-1/2} Z(\alpha + \beta Z)^{-1} H^{-1/2}$, which is symmetric.
+# For the best read-out, choose the optimal $b$. Up to a constant, the loss to second order is then $-\langle A, T\rangle +
+# \frac12 \mathrm{Tr}(A^\top H A S)$. Here $H = K_0$ is the Hessian of the cross-entropy at $b = \log\pi$, and $S$ is the
+# covariance matrix of $w$, summed over the hidden positions. Since the number of hidden positions is fixed, the sum of the
+# entries of $w$ is constant. Up to a factor, the covariance matrix of $w$ is the sum of $K_{l-j}$ over all visible positions
+# $j$ and $l$. The terms with $j = l$ contribute a multiple of $H$. Every ordered pair $j \neq l$ is visible equally often,
+# so the terms with $j \neq l$ contribute a multiple of $T$. Hence $S = \alpha H + \beta T$ for two numbers $\alpha$ and
+# $\beta$. On the vectors whose entries sum to 0, $H$ is invertible, and we define $Z = H^{-1/2} T H^{-1/2}$. The minimum is
+# at $A = H^{-1} T S^{-1} = H^{-1/2} Z(\alpha + \beta Z)^{-1} H^{-1/2}$, which is symmetric.
 #
 # For the flow from zero, the gradient of $W_{qk}$ at $V = 0$ is 0, whatever the other weights are. Hence
 # $\dot W_{qk}(0) = 0$. For the same reason, only the derivative of the negative gradient along $\dot V(0) = E^\top T E$
@@ -705,10 +704,11 @@ show(read_out_comes_first(), unfolded=True)
 # If $W_{qk}$ becomes symmetric because the read-out is even, a model that learned its read-out from one side only should
 # have a less symmetric $W_{qk}$. We planned an experiment to test this prediction. In stage 1, attention was uniform, and we
 # trained all weights except those of queries and keys, either with attention to both sides or with attention to the left
-# only. In stage 2, we trained only the queries and keys, with attention to both sides. We then compared the symmetry scores
-# of the position part (left minus both sides). According to our plan, the explanation by two stages is refuted if the
-# confidence interval of this difference includes 0 or lies above 0. We found a difference of
-# {glue:text}`one-sided-difference`, so the interval lies above 0.
+# only. In stage 2, we trained only the queries and keys, with attention to both sides. We then took the symmetry score of
+# the position part in the models that had attended to the left only in stage 1, and subtracted the score in the models that
+# had attended to both sides. According to our plan, the two-stage explanation is refuted if the confidence interval for this
+# difference includes 0 or lies above 0. We found a difference of {glue:text}`one-sided-difference`, so the interval lies
+# above 0.
 #
 # We nevertheless call the outcome undecided, for three reasons that our plan did not anticipate.
 #
@@ -720,10 +720,10 @@ show(read_out_comes_first(), unfolded=True)
 #   {glue:text}`one-sided-whole-left` (left only), whereas the trained encoders of the previous section score
 #   {glue:text}`trained-whole`. The norms of the position part are {glue:text}`one-sided-norm-both` and
 #   {glue:text}`one-sided-norm-left`, compared with {glue:text}`trained-norm` in the trained encoders.
-# - **The one-sided read-out was not very uneven.** After stage 1, the evenness of the read-out that was learned from the
+# - **The one-sided read-out was still fairly even.** After stage 1, the evenness of the read-out that was learned from the
 #   left is {glue:text}`one-sided-evenness`. An entirely one-sided read-out would have an evenness of 0, and an odd read-out
-#   would have an evenness of $-1$. According to the theorem, even a read-out with an evenness of
-#   {glue:text}`one-sided-evenness` gives an update with an $s$ of about this size.
+#   would have an evenness of $-1$. According to the theorem, a read-out with an evenness of {glue:text}`one-sided-evenness`
+#   already gives an update whose $s$ is also about {glue:text}`one-sided-evenness`.
 # - **The expected gradient does not determine the score that we measured.** According to the theorem, the read-out learned
 #   from both sides should give a position part with an $s$ near 1.  The measured $s$ is {glue:text}`one-sided-s-both`.
 #
@@ -737,7 +737,7 @@ show(read_out_comes_first(), unfolded=True)
     "(positions, one-sided read-out)",
     "a read-out learned from one side makes $W_{qk}$ less symmetric",
     Verdict.UNDECIDED,
-    remark="""Under the criteria of our plan, the explanation by two stages is refuted. However, the models did not leave the
+    remark="""Under the criteria of our plan, the two-stage explanation is refuted. However, the models did not leave the
     plateau of their loss, and in this book we draw no conclusions from models that have learned so little. We ran one
     setting with five seeds.""",
     ours=True,
@@ -782,9 +782,9 @@ glue("decoder-even", trained.loc["decoder", "evenness"], ".2f")
 # ## What it means for you
 #
 # - If the matrix between positions is symmetric, position $j$ helps to predict position $i$ as much as $i$ helps to predict
-#   $j$, on average over texts. The paper's Theorem S1.14 ({prf:ref}`thm-s1-14`) assumes such an agreement. For positions, we
-#   prove this agreement if the read-out is symmetric or the text is reversible, apart from a term that comes from the ends
-#   of the sequence.
+#   $j$, on average over texts. The paper's Theorem S1.14 ({prf:ref}`thm-s1-14`) assumes that the contributions of two
+#   positions to each other's prediction agree in this way. For positions, we prove this agreement if the read-out is
+#   symmetric or the text is reversible, apart from a term that comes from the ends of the sequence.
 # - The evenness of the read-out measures this agreement during training. At the end of training, the mean evenness is
 #   {glue:text}`encoder-even` in our encoders and {glue:text}`decoder-even` in our decoders. In the experiment
 #   [`why_agreement`](why_plans.py#is-the-papers-assumption-met-during-training), we examine the corresponding agreement for

@@ -444,7 +444,8 @@ if agreement is not None:
         findings.agreement_table(agreement),
         name="tab-why-agreement",
         caption="Correlation between the contributions of two positions to each other's prediction during training (median over "
-        f"layers, mean over seeds with 95 % Student intervals). The criteria of the plan refer to step {findings.EARLY}.",
+        "layers, mean over seeds with 95 % confidence intervals from Student's $t$ distribution). The criteria of the"
+        f" plan refer to step {findings.EARLY}.",
     )
 
 

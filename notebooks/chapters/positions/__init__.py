@@ -200,15 +200,19 @@ def symmetry_by_arm(experiments: Mapping[str, Judged], made: str = "") -> Captio
         panel.tick_params(axis="x", labelsize="small")  # four names in one panel
         if judgement.outcome is Outcome.UNDECIDED:
             panel.set_title(f"{title}\n(inconclusive)")
-            silence = f" The experiment *{title}* is inconclusive, because the encoders with learned position embeddings did not learn."
+            silence = (
+                f" The experiment in the panel *{title}* is inconclusive, because the encoders with learned position"
+                " embeddings did not learn."
+            )
         means = rows.groupby(["positions", "model"])["s"].mean()
         learned, rotary = (number(means[kind, "encoder"], 2) for kind in here[:2])
         brief.append(f"*{title}*: {learned} with learned position embeddings and {rotary} with rotary positions")
         listed.append(f"{title}, {learned} and {rotary}")
     panels.flat[0].legend(title=None)
     caption = (
-        "Symmetry of $W_{qk}$ after training, by type of positional encoding. Each point shows a seed, and bars show means with"
-        f" 95 % confidence intervals (Student).{silence} The mean scores of encoders are"
+        "Symmetry of $W_{qk}$ after training, by type of positional encoding. Each point shows one seed, and bars"
+        f" show means with 95 % confidence intervals from Student's $t$ distribution.{silence} The mean scores of"
+        " encoders are"
         f" as follows: {brief[0]}. {made}".rstrip()
     )
     alt = (

@@ -59,23 +59,22 @@ def unlike(experiments: Mapping[str, Judged]) -> str:
     """Whether the runs of a panel differ in more than their positions, as sentences."""
     four = [t for t, j in experiments.items() if not made_alike(j.arms[name] for name in ARMS)]
     further = [t for t, j in experiments.items() if t not in four and not made_alike(j.arms.values())]
-    alike = "used the same precision, the same type of processor and the same version of the code."
+    alike = "used the same precision, type of processor and version of the code."
+    panels = "panel" if len(further) == 1 else "panels"
     if not four and not further:
         return f"Within each panel, all runs {alike}"
     if four:
         table_and_rotary = (
-            f"In every panel except {_listed(four)}, all runs with learned position embeddings and with rotary positions"
+            f"Within every panel except {_listed(four)}, all runs with learned position embeddings or rotary positions"
             f" {alike}"
         )
     else:
-        table_and_rotary = (
-            f"Within each panel, all runs with learned position embeddings and with rotary positions {alike}"
-        )
+        table_and_rotary = f"Within each panel, all runs with learned position embeddings or rotary positions {alike}"
     if not further:
         return table_and_rotary
     return (
-        f"{table_and_rotary} In {_listed(further)}, the runs with a bias or without positional encoding used other versions"
-        " of the code, and most of them used another precision."
+        f"{table_and_rotary} In the {panels} {_listed(further)}, the runs with a bias or without positional encoding used"
+        " other versions of the code, and most of them used a different precision."
     )
 
 

@@ -18,7 +18,7 @@ from chapters.positions.compared import extent_over_plans, made, made_alike
 from livingpaper.display.check_line import badge
 from attngeo.files.checkout import data
 from attngeo.experiments.runs.experiments import read_experiment
-from attngeo.experiments.runs.numbers_in_words import as_score, number, spelled, with_interval
+from attngeo.experiments.runs.numbers_in_words import as_score, joined_by_and, number, spelled, with_interval
 
 MINI = "positions_mini"
 FOUND = {
@@ -77,16 +77,15 @@ def of_plan(judgement: Judged) -> str:
     first = with_interval(judgement.first, as_score)
     interaction = with_interval(judgement.interaction, as_score)
     found = (
-        "Over"
-        f" {len(judgement.arms['mlm-learned'])} seeds, the symmetry score of encoders with learned position embeddings exceeds"
-        f" that of encoders with rotary positions by {first}. This difference minus the same difference of decoders is"
-        f" {interaction}."
+        f"Over {len(judgement.arms['mlm-learned'])} seeds, the symmetry score of encoders with learned position"
+        f" embeddings minus that of encoders with rotary positions is {first}. This difference minus the corresponding"
+        f" difference for decoders is {interaction}."
     )
     asked = f"The plan required the first interval to lie above {ENOUGH:g} and the second interval above 0."
     follows = {
         Outcome.HOLDS: "Both conditions are met.",
         Outcome.IN_PART: "The first interval lies above 0, but at least one of the two conditions is not met.",
-        Outcome.FALLS: "The first interval includes 0 or lies below 0, so that the prediction is refuted.",
+        Outcome.FALLS: "The first interval includes 0 or lies below 0, so the prediction is refuted.",
         Outcome.UNDECIDED: (
             "The encoders with learned position embeddings did not learn. Their held-out loss remained at the level of a"
             " model that has learned little more than the frequency of each token. Under the criteria of the plan, the result"
@@ -120,11 +119,11 @@ def of_the_papers_shape() -> str:
         f" {of_plan(judgement)}"
     )
     amended = (
-        f"Before the first run, we amended this plan from {seeds_before} to {seeds} seeds and from a CPU core to a GPU."
-        " Readers cannot verify that we made this amendment before the runs, because it was committed to the"
-        " repository together with the runs. The original plan was committed before the runs. If only its"
-        f" {seeds_before} seeds are counted, the difference between encoders is"
-        f" {with_interval(earlier.first, as_score)}, and under the criteria of the plan the outcome is"
+        f"Before the first run, we amended this plan to use {seeds} seeds instead of {seeds_before} and a GPU instead"
+        " of a CPU core. Readers cannot verify that we made this amendment before the runs, because it was committed"
+        " to the repository together with the runs. The original plan was committed before the runs. If we count only"
+        f" the {seeds_before} seeds of the original plan, the difference between encoders is"
+        f" {with_interval(earlier.first, as_score)}, and the label of the outcome under the criteria of the plan is"
         f" *{earlier.outcome.verdict}*. Contrary to the plan, we also saw the scores of the encoders before the last"
         " decoders had been trained. By then, the number of seeds had been fixed."
     )
@@ -136,8 +135,12 @@ def _codes(judgement: Judged) -> str:
     if made_alike(judgement.arms.values()):
         return ""
     ways = Counter(made(run) for arm in judgement.arms.values() for run in arm.runs)
-    listed = "; ".join(f"{n} runs used {w.precision} on {w.processor} with commit {w.commit}" for w, n in ways.items())
-    return f" The plan required a single version of the code, but the runs differ: {listed}."
+    machines = {f"in {way.precision} on {way.processor}" for way in ways}
+    if len(machines) > 1:
+        listed = [f"{n} runs used commit {w.commit} in {w.precision} on {w.processor}" for w, n in ways.items()]
+        return f" The plan required a single version of the code, but {joined_by_and(listed)}."
+    listed = [f"{n} runs used commit {way.commit}" for way, n in ways.items()]
+    return f" The plan required a single version of the code, but {joined_by_and(listed)}, all {machines.pop()}."
 
 
 def remark(judgement: Judged) -> str:

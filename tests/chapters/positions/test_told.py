@@ -68,10 +68,10 @@ def test_how_runs_were_made_is_read_from_their_records():
     arm = judgement.arms["mlm-learned"]
     other = replace(arm.runs[0], about=arm.runs[0].about | {"precision": "fp32"})
     mixed = {"mlm-learned": replace(arm, runs=(other, *arm.runs[1:]))}
-    assert "In every panel except *a*" in compared.unlike({"a": replace(judgement, arms=judgement.arms | mixed)})
+    assert "Within every panel except *a*" in compared.unlike({"a": replace(judgement, arms=judgement.arms | mixed)})
     bias = {"mlm-bias": mixed["mlm-learned"]}
     words = compared.unlike({"a": replace(judgement, arms=judgement.arms | bias)})
-    assert words.startswith("Within each panel, all runs with") and "In *a*, the runs with a bias" in words
+    assert words.startswith("Within each panel, all runs with") and "In the panel *a*, the runs with a bias" in words
     table = compared.made_table({"a": replace(judgement, arms=judgement.arms | mixed)})
     assert table["number of runs"].sum() == 40 and set(table["precision"]) == {"fp32", "unknown"}
 
