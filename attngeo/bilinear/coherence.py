@@ -22,7 +22,7 @@ TOSSES = 4096  # number of random ways of transposing the heads of a layer with 
 
 @dataclass(frozen=True)
 class Coherence:
-    """How the heads of a layer add up, and the score of their sum if each head is transposed by the toss of a coin."""
+    """How the heads of a layer add up, and the score of their sum if coin tosses decide which heads are transposed."""
 
     heads: float  # s of the heads without their sum: (sum ||S_h||^2 - sum ||N_h||^2) / sum ||M_h||^2
     symmetric: float  # c_S = ||sum S_h||^2 / sum ||S_h||^2, NaN if all S_h are zero

@@ -201,8 +201,8 @@ def windows(experiment: Planned) -> Finding:
         else ""
     )
     return Finding(
-        "A decoder that sees only the positions from 8 to 4 places to its left must attend to a window and not to"
-        " everything before it, so $W_{qk}$ should no longer be skew-symmetric on the slowest wave.",
+        "If each position of a decoder attends only to a window of the positions 4 to 8 places to its left and not to"
+        " everything before it, $W_{qk}$ should no longer be skew-symmetric on the slowest wave.",
         "interval above 0, and a negative score without the window",
         f"$s$ on the slowest wave changes by {with_interval(difference, as_score)}{premise}",
         of_windows(difference, everything, window).value,
