@@ -11,7 +11,7 @@
 #
 # This page contains the definitions and the remaining checks for [the page on symmetric query-key
 # matrices](bilinear_form.py), as well as a theorem on how rotary position embeddings affect symmetry. We also point out
-# slips in the paper, on which none of its conclusions depends.
+# slips in the paper, none of which affects its conclusions.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding, a multiple of n_heads; in [8, 512]
@@ -352,7 +352,7 @@ show(suppressed_scores(**several))
 # $$ (eq-s1-4)
 #
 # The map $P_j$ is linear and has rank 1. Its image is spanned by $x_j$, and we have $P_j P_j = (x_j\T \Wqk x_j)\, P_j$. The
-# map is therefore *idempotent*, which means that it is a projection, only if $x_j\T \Wqk x_j = 1$.
+# map is therefore *idempotent* (that is, a projection) only if $x_j\T \Wqk x_j = 1$.
 # ````
 #
 # ````{dropdown} Proof
@@ -559,11 +559,11 @@ show(raw_sums_leave_the_hull(**several))
 #    $\Wq R_m \Wk\T = \Wk R_m \Wq\T$ for every offset $m = 1, \dots, N - 1$.
 # 2. Suppose that $\Wq$ has full column rank and that $R_1$ rotates $d_h / 2$ planes by different angles in $(0, \pi/2)$.
 #    Then it suffices to consider neighbouring positions ($N = 2$). The condition of part 1 is satisfied for $m = 1$ if and
-#    only if $\Wk = \Wq \operatorname{diag}(r_1, r_1, r_2, r_2, \dots)$ with one number for each plane. In this case, the
-#    condition is satisfied for every $m$, and $\Wqk$ is symmetric.
+#    only if $\Wk = \Wq \operatorname{diag}(r_1, r_1, r_2, r_2, \dots)$ with one real number $r_c$ for each plane $c$. In
+#    this case, the condition is satisfied for every $m$, and $\Wqk$ is symmetric.
 # 3. Conversely, a symmetric $\Wqk$ does not imply symmetric scores. Let $\Wk = \Wq S$, where $S$ is symmetric and $\Wq$ has
-#    rank $d_h$. Then $\Wqk$ is symmetric, but the condition of part 1 is satisfied if and only if $S R_m = R_m S$ for all
-#    these $m$.
+#    rank $d_h$. Then $\Wqk$ is symmetric, but the condition of part 1 is satisfied if and only if $S R_m = R_m S$ for every
+#    offset $m = 1, \dots, N - 1$.
 # ````
 #
 # ````{dropdown} Proof

@@ -16,8 +16,9 @@
 #
 # **Whether a token serves as context more often than it is predicted depends only on the positions of the token in the
 # training sequences, and not on correlations between tokens. If the sequences are cut from a text at random positions, every
-# token serves as context as often as it is predicted. Moreover, neither role makes the columns longer than the rows on
-# average, because the squared norms of the rows and of the columns have the same sum in every matrix.**
+# token serves as context as often as it is predicted. Moreover, neither serving as context nor being predicted makes the
+# columns longer than the rows on average, because the squared norms of the rows and of the columns have the same sum in
+# every matrix.**
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding of the toy Transformers, a multiple of n_heads; in [8, 256]
@@ -137,11 +138,11 @@ glue("vocab", N_VOCAB)
 # Each pair adds one matrix $\beta_{ij}\, x_i x_j^\top$ to [the gradient of $\Wqk$](implicit_gradient.py). This matrix is an
 # outer product of two embeddings, multiplied by a coefficient. {numref}`fig-painter` shows the sum of these matrices for
 # *the dog met my old cat*. Press *Play* to add the matrices one by one. In the autoregressive sum, each pair occurs in only
-# one order, and the [symmetry score](two_scores_details.py) $s$ of the sum is far from 1.  If you choose *bidirectional*
-# with coefficients that are equal in both orders, the sum has $s = 1$. If you choose the *exact* coefficients of a small
-# Transformer with random weights, the sum is not symmetric for any objective. On [another
-# page](symmetric_updates.py#in-untrained-models-two-tokens-do-not-help-each-other-equally), we examine under which
-# conditions the coefficients are equal in both orders.
+# one order, and the [symmetry score](two_scores_details.py) $s$ of the sum is far from 1. If you choose the *bidirectional*
+# objective with coefficients that are the same for both orders of a pair, the sum has $s = 1$. If you choose the *exact*
+# coefficients of a small Transformer with random weights, the sum is not symmetric for any objective. On [another
+# page](symmetric_updates.py#in-untrained-models-two-tokens-do-not-help-each-other-equally), we examine the conditions under
+# which the coefficients are equal in both orders.
 
 # %% tags=["remove-cell"]
 assert all(
@@ -207,10 +208,10 @@ def expected_loss(joint: Float[Tensor, "..."], modelled: Float[Tensor, "position
 # ## The product of two-sided conditionals
 #
 # The autoregressive loss in {prf:ref}`def-s1-3` is the negative logarithm of a factorisation of $\Pr[U]$ (Eq. S6 of the
-# paper). In Equation S8, the paper states a similar factorisation for the bidirectional objective,
-# $\Pr[U] = \prod_i \Pr[t_i \mid \text{all other tokens}]$. This equation is wrong. As a counterexample, consider two fair
-# bits that are equal with probability $q$. Two of the four products are $q^2$, and the other two are $(1 - q)^2$. The four
-# products therefore sum to 1 only if $q = 1/2$.
+# paper). In Equation S8, the paper states a similar factorisation for the bidirectional objective, $\Pr[U] = \prod_i \Pr[t_i
+# \mid \text{all other tokens}]$. This equation is wrong. As a counterexample, consider two fair bits that are equal with
+# probability $q$. For two of the four possible outcomes, the product on the right-hand side is $q^2$, and for the other two
+# it is $(1 - q)^2$. These four products sum to 1 only if $q = 1/2$.
 #
 # The product is known as the *pseudo-likelihood*. Equation S8 is not used again in the paper. The pseudo-likelihood is
 # nevertheless a valid objective, because the expected value of each term in the loss is minimal at the true conditional
@@ -225,7 +226,8 @@ def expected_loss(joint: Float[Tensor, "..."], modelled: Float[Tensor, "position
     Verdict.MISPRINT,
     printed=r'''"$\Pr[U] = \Pr[t_1, \dots, t_N]$ $= \prod_{i=1}^N \Pr[t_i | t_1, \dots, t_{i-1}, t_{i+1}, \dots, t_N]$"''',
     place="Definition S1.3, Eq. S8",
-    holds=r"""The product is the pseudo-likelihood of $U$. It equals $\Pr[U]$ if the tokens are independent. For correlated tokens, its sum over all sequences is not even 1.""",
+    holds=r"""The product is the pseudo-likelihood of $U$. It equals $\Pr[U]$ if the tokens are independent. If the tokens
+    are correlated, the sum of this product over all sequences is in general not even equal to 1.""",
     remark="""Eq. S8 is not used again in the paper. The objective in Eq. S9 is valid without Eq. S8, because the expected value of each
     term of Eq. S9 is minimal at the true conditional probability.""",
 )
@@ -284,8 +286,8 @@ show(attended_is_not_conditioned(n_tokens=n_tokens))
 # %% [markdown]
 # ## In either role, a token adds the same total to rows and columns
 #
-# In each role, a token adds a matrix of rank 1. A context token adds multiples of its embedding to the rows. A predicted token
-# adds multiples of its embedding to the columns.
+# In each role, a token adds a matrix of rank 1 to the update of $\Wqk$. A context token adds multiples of its embedding to
+# the rows. A predicted token adds multiples of its embedding to the columns.
 #
 # ````{prf:proposition} Prop. S1.7 of the paper: updates of rows and columns by one token
 # :label: prop-s1-7
@@ -328,7 +330,8 @@ show(attended_is_not_conditioned(n_tokens=n_tokens))
     "Eqs. S42, S45-S48, S52",
     "one token adds multiples of its embedding to rows or columns",
     Verdict.HOLDS,
-    remark=r"""In Eqs. S42 and S43, $\beta_{ij}$ should be $\beta_{it^*}$. In the list before the proposition, rows and columns are exchanged in the case that $t^*$ is predicted.""",
+    remark=r"""In Eqs. S42 and S43, $\beta_{ij}$ should be $\beta_{it^*}$. In the list before the proposition, rows and
+    columns are exchanged in the case in which $t^*$ is predicted.""",
 )
 def token_contributions(d=24, n_tokens=8, seed=0):
     for objective in TRAINED:
@@ -348,17 +351,17 @@ def token_contributions(d=24, n_tokens=8, seed=0):
 show(token_contributions(d=d, n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
-# Can a token contribute more to the columns as context than as a predicted token? In total, this is impossible, because
-# every term is both the contribution of one token as context and the contribution of another token as a predicted token.
-# Moreover, the squared norms of the columns and of the rows have the same sum in every matrix. Only the distribution of this
-# sum over individual rows and columns can differ.
+# Can a token contribute more to the columns as context than as a predicted token? Summed over all tokens, this is
+# impossible, because every term is both the contribution of one token as context and the contribution of another token as a
+# predicted token. Moreover, the squared norms of the columns and of the rows have the same sum in every matrix. Only the
+# distribution of this sum over individual rows and columns can differ.
 #
 # ## The parts of one token
 #
 # The formulas in {prf:ref}`prop-s1-7` appear several times in the paper, and some versions contain misprints. Equations 11
-# and 12 contain wrong indices, and Equation 12 is labelled with the wrong role of $t^*$. In Equations S43 and S49, a row is
-# written as a column, and in Equations S44 and S51, a column is labelled as a row. Equation S50 is transposed, but the lines
-# that follow from it are correct.
+# and 12 contain wrong indices, and the label of Equation 12 assigns the wrong role to $t^*$. In Equations S43 and S49, a row
+# is written as a column, and in Equations S44 and S51, a column is labelled as a row. Equation S50 is transposed, but the
+# lines that follow from it are correct.
 
 
 # %%
@@ -439,7 +442,7 @@ show(rows_and_columns_exchanged(d=d, n_tokens=n_tokens, seed=seed))
 # %% [markdown]
 # After Eq. 12, the paper states that a context token increases the dimension of the column space in proportion to the tokens
 # that it helps to predict. However, the contribution $u\, x_*^\top$ of this token has rank 1, no matter how many terms $u$
-# has. The contribution therefore has only one direction in the column space and one direction in the row space.
+# has. The column space and the row space of this contribution are therefore one-dimensional.
 
 
 # %%
@@ -453,8 +456,8 @@ show(rows_and_columns_exchanged(d=d, n_tokens=n_tokens, seed=seed))
     embeddings of the predicted tokens, while reducing the row space along the direction of the embedding of $t^*$."
     """,
     place="Section 2.3, after Eq. 12",
-    holds=r"""The contribution $u\, x_{t^*}^\top$ of the token, where $u = \sum_i \beta_{it^*} x_i$, has rank 1. It has one direction in the
-    column space, $u$, and one direction in the row space, $x_{t^*}$.""",
+    holds=r"""The contribution $u\, x_{t^*}^\top$ of the token, where $u = \sum_i \beta_{it^*} x_i$, has rank 1. Its column
+    space is spanned by $u$, and its row space is spanned by $x_{t^*}$.""",
 )
 def dimension_of_contribution(d=24, n_tokens=10, seed=0):
     (beta, x, _), middle = head_gradient(d, n_tokens, seed), n_tokens // 2
@@ -471,9 +474,9 @@ def dimension_of_contribution(d=24, n_tokens=10, seed=0):
 show(dimension_of_contribution(d=d, n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
-# At the end of the proof, the authors state that the columns of a token in one role are equivalent to the rows of this token
-# in the other role. The two formulas do have the same form. However, the two matrices are transposes of each other only
-# under an additional condition, for example if $\beta_{j*} = \beta_{*j}$ for all $j$.
+# At the end of the proof, the authors state that the column updates by a token in one role are equivalent to the row updates
+# by the same token in the other role. The two formulas do have the same form. However, the two matrices are transposes of
+# each other only under an additional condition, for example if $\beta_{j*} = \beta_{*j}$ for all $j$.
 
 
 # %%
@@ -524,7 +527,8 @@ show(roles_exchanged(d=d, n_tokens=n_tokens, seed=seed))
 # $k - 1$ earlier positions. Therefore, $\mu_c = \sum_k (N - k)\, 1\{t_k = t\}$ and $\mu_p = \sum_k (k - 1)\, 1\{t_k = t\}$.
 # Taking expectations gives the claim.
 #
-# *Bidirectional.* In each role, every occurrence is paired with the $N - 1$ other positions.
+# *Bidirectional.* Every occurrence is context for the $N - 1$ other positions and is also predicted from these $N - 1$
+# positions.
 #
 # *Masked.* Let $m_k = 1$ if position $k$ is masked and $m_k = 0$ otherwise. Then $\mu_c = \sum_k 1\{t_k = t\} (1 - m_k)
 # \sum_{k' \ne k} m_{k'}$, and $\mu_p$ is the same sum with $m_k$ and $1 - m_{k'}$ instead of $1 - m_k$ and $m_{k'}$. Because
@@ -550,8 +554,8 @@ show(roles_exchanged(d=d, n_tokens=n_tokens, seed=seed))
 # $$ (eq-s1-10-position)
 #
 # which exceeds 1 if and only if the mean position of $t$ lies before the middle of the sequence, $\bar k < (N + 1) / 2$.
-# Summed over the vocabulary, both expected counts are equal:
-# $\sum_t \mathrm{E}\mu_c(t) = \sum_t \mathrm{E}\mu_p(t) = N (N - 1) / 2$.
+# Summed over the vocabulary, the two expected counts are equal: $\sum_t \mathrm{E}\mu_c(t) = \sum_t \mathrm{E}\mu_p(t) = N
+# (N - 1) / 2$.
 # ````
 #
 # ````{dropdown} Proof
@@ -591,8 +595,8 @@ show(autoregressive_ratio(n_tokens=n_tokens, draws=draws, seed=seed))
 # %% [markdown]
 # ## Counts in the other two objectives
 #
-# In bidirectional training, both counts of a token are $N - 1$ times its number of occurrences in the sequence. In masked
-# training, the two expected counts are equal.
+# In bidirectional training, both counts of a token equal $N - 1$ times the number of its occurrences in the sequence. In
+# masked training, the two expected counts are equal.
 
 
 # %%
@@ -632,8 +636,8 @@ def masked_ratio(n_tokens=12, mask_rate=0.15, draws=4000, seed=0):
 show(masked_ratio(mask_rate=mask_rate, n_tokens=n_tokens, draws=draws, seed=seed))
 
 # %% [markdown]
-# The expected counts in Equations S79 and S80 of the paper contain an extra factor of $N$, which cancels in the ratio. In the
-# following check, we enumerate all sequences and all masks of a short text.
+# The expected counts in Equations S79 and S80 of the paper contain an extra factor of $N$, which cancels in the ratio. In
+# the following check, we enumerate all possible sequences of a few tokens and all possible masks of these sequences.
 
 
 # %%
@@ -687,8 +691,9 @@ def positions(n_tokens: int) -> range:
     printed=r""""$\mu_p(t^*) = \sum_{l=1}^{N-1} \sum_{k=1}^{l-1} \mathbb{1}\{t_l = t^*\}$", "the number of tokens predicted by
     $t^*$"; "$\sum_{k=0}^N$".""",
     place="the proof of Proposition S1.10, after Eq. S71 and Eqs. S73, S74 and S75, and Section S1.4.3, Eqs. S83 and S84",
-    holds=r"""The number of tokens that predict $t^*$ is $\mu_p = \sum_{l=1}^{N} \sum_{k=1}^{l-1} 1\{t_l = t^*\}$. The other sums are
-    $\sum_{k=1}^{N}$. With these limits, Eqs. S83 and S84 have the printed values.""",
+    holds=r"""The number of tokens that predict $t^*$ is $\mu_p = \sum_{l=1}^{N} \sum_{k=1}^{l-1} 1\{t_l = t^*\}$. In the
+    other equations, the sums over positions are $\sum_{k=1}^{N}$. With these limits, Eqs. S83 and S84 have the printed
+    values.""",
 )
 def limits_of_sums(n_tokens=12, draws=200, seed=0):
     s, n = simulation(n_tokens, draws, seed), n_tokens
@@ -728,16 +733,16 @@ show(limits_of_sums(n_tokens=n_tokens, seed=seed))
 @claim(
     "S1.10",
     "Eqs. S82-S84 (independence)",
-    "the ratio of both counts depends only on the positions of the tokens",
+    "the ratio of the two counts depends only on the positions of the tokens",
     Verdict.HOLDS,
     printed="""The ratio "is influenced by the statistical correlations between tokens in the dataset"; if tokens are
     independent and identically distributed, "[u]nder these assumptions, there is no difference between autoregressive and
     bidirectional training".""",
     place="Section S1.4.3, before Proposition S1.10 and after Eq. S84",
-    holds=r"""The ratio depends only on the marginals $\Pr[t_k = t^*]$ at the positions, so correlations matter only as far as they
-    change these marginals. The ratio is 1 for every stationary process, even if its tokens are correlated. The ratio can differ from 1 for
-    independent tokens whose marginals change along the sequence.""",
-    remark="""The proposition itself contains only the marginals and is correct. If the tokens are identically distributed, the ratio is 1,
+    holds=r"""The ratio depends only on the marginals $\Pr[t_k = t^*]$ at the positions, so correlations matter only insofar
+    as they change these marginals. The ratio is 1 for every stationary process, even if its tokens are correlated. The
+    ratio can differ from 1 for independent tokens whose marginals change along the sequence.""",
+    remark="""The proposition itself involves only the marginals and is correct. If the tokens are identically distributed, the ratio is 1,
     and the tokens need not be independent.""",
 )
 def correlation_is_irrelevant(n_tokens=12, draws=4000, seed=0):
@@ -760,13 +765,14 @@ def correlation_is_irrelevant(n_tokens=12, draws=4000, seed=0):
 show(correlation_is_irrelevant(n_tokens=n_tokens, draws=draws, seed=seed), unfolded=True)
 
 # %% [markdown]
-# A token therefore serves as context more often than it is predicted if it stands early *in the sequences on which the model is trained*.
+# A token therefore serves as context more often than it is predicted if its mean position lies in the first half *of the
+# sequences on which the model is trained*.
 #
 # ## Order relative to other tokens is not sufficient
 #
 # According to the text around Equations S82 to S87 of the paper, the ratio is likely to exceed 1 for tokens that are likely
-# to precede other tokens. However, it is not sufficient that a token precedes certain other tokens. In a stationary cycle,
-# for example, every token precedes the next token, but all ratios are 1.
+# to precede other tokens. However, preceding certain other tokens is not sufficient for a ratio above 1. In a stationary
+# cycle, for example, every token precedes the next token, but all ratios are 1.
 
 
 # %%
@@ -811,24 +817,27 @@ show(preceding_is_not_enough(n_tokens=n_tokens))
 
 # %% [markdown]
 # In the proof of Theorem S1.12 of the paper, the authors start from a ratio above 1 for most tokens (Eq. S96) and conclude
-# that $t^*$ helps to predict *fewer* tokens than help to predict $t^*$. The opposite is true: if the ratio is above 1, $t^*$
-# helps to predict *more* tokens than help to predict $t^*$. Moreover, a ratio above 1 for most tokens is an assumption about
-# the corpus. Both expected counts have the same sum over the vocabulary ({prf:ref}`prop-s1-10-position`). Hence, if the
-# ratio is above 1 for some tokens, it must be below 1 for other tokens. For example, if the same token begins every sequence
-# and all tokens are equally likely afterwards, the ratio exceeds 1 only for this token.
+# that the number of tokens that $t^*$ helps to predict is *smaller* than the number of tokens that help to predict $t^*$.
+# The opposite is true: if the ratio is above 1, the number of tokens that $t^*$ helps to predict is *larger* than the number
+# of tokens that help to predict $t^*$. Moreover, a ratio above 1 for most tokens is an assumption about the corpus. The two
+# expected counts have the same sum over the vocabulary ({prf:ref}`prop-s1-10-position`). Hence, if the ratio is above 1 for
+# some tokens, it must be below 1 for other tokens. For example, if the same token begins every sequence and all tokens are
+# equally likely afterwards, the ratio exceeds 1 only for this token.
 
 
 # %%
 @claim(
     "S1.12",
     "(text after Eq. S96)",
-    "with a ratio above 1, a token helps to predict fewer tokens than help to predict it",
+    "if the ratio is above 1, the number of tokens that a token helps to predict is smaller than the number of tokens"
+    " that help to predict it",
     Verdict.MISPRINT,
     printed=r"""If the ratio is above 1 "for most $t^* \in \mathcal{V}$", "the average number of tokens that are predicted by $t^*$
     is smaller than the average number of tokens that predict it".""",
     place="the proof of Theorem S1.12, after Eq. S96",
-    holds="""The average number of tokens that are predicted by $t^*$ is larger. It is an assumption about the corpus that the ratio exceeds
-    1 for *most* tokens. This assumption does not follow from Prop. S1.10, because both counts have the same sum over the vocabulary.""",
+    holds="""The average number of tokens that are predicted by $t^*$ is larger than the average number of tokens that predict $t^*$.
+    That the ratio exceeds 1 for *most* tokens is an assumption about the corpus. This assumption does not follow from Prop. S1.10,
+    because the two counts have the same sum over the vocabulary.""",
 )
 def sign_of_the_ratio(n_tokens=12, draws=4000, seed=0):
     s = simulation(n_tokens, draws, seed)

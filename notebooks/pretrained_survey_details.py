@@ -10,9 +10,9 @@
 # # Details: Pretrained models
 #
 # This page contains the evidence behind the page [Encoders and decoders](pretrained_survey.py). We list every model and
-# every released point, and we check the claims about vision, audio and encoder-decoder models and about the paper's second
-# score (directionality). We also examine how further training and rounding affect the scores. Individual heads are the topic
-# of [another page](heads_or_sum.py).
+# every data point that the authors released, and we check the claims about vision, audio and encoder-decoder models and
+# about the paper's second score (directionality). We also examine how further training and rounding affect the scores.
+# Individual heads are the topic of [another page](heads_or_sum.py).
 
 # %% tags=["parameters", "remove-input"]
 models: list = []  # names of recorded models, folders or Hub ids; empty means every recorded model
@@ -50,7 +50,7 @@ from livingpaper.released_results import released_results
 from attngeo.experiments.runs.numbers_in_words import as_percent, joined_by_and, spelled
 
 SIX_DIGITS = 1e-6  # single precision
-FORMULA = "the excess of the logarithms of the norms over the logarithm of the threshold"
+FORMULA = "the amounts by which the logarithms of the norms exceed the threshold"
 SOURCE = "We use the released medians over layers, and only models that are distinct, trained and correctly extracted."
 HERE = "families that we scored"
 DIRECTIONAL = '"[D]ecoder-only models have higher degrees of directionality than encoder-only models"'
@@ -72,7 +72,8 @@ def named(rows):
 
 
 copies = every.drop(by_family.distinct(every).index)["model"]
-glue("copies", f"here, {joined_by_and(list(copies))}" if len(copies) else "here, there are none")
+told = f"this applies to {joined_by_and(list(copies))}" if len(copies) else "there are no such rows"
+glue("copies", f"Here, {told}.")
 glue("n-coarse", every[every["precision"].isin(FEW_BITS)]["model"].nunique())
 glue("n-layers", len(layers))
 glue("n-models", layers["model"].nunique())
@@ -101,17 +102,17 @@ figures.clean_figure(results)
 #
 # We scored {glue:text}`n-layers` layers of {glue:text}`n-models` models, which process text, images, sound, chemical
 # reactions or proteins. For each layer, we score the sum of the query-key matrices over all heads (Eq. S20 of the paper).
-# This sum does not include biases, rotary position embeddings or the gains of normalisation layers. Cross-attention belongs
-# neither to the encoders nor to the decoders, so we show its scores but do not compare them.
+# This sum does not include biases, rotary position embeddings or the gains of normalisation layers. We count cross-attention
+# neither as an encoder nor as a decoder, so we show its scores but do not include them in the comparisons.
 
 # %% tags=["remove-input"]
 figures.family_scores(by_family.with_kinds(layers), of_families(stacks), bands)
 
 # %% [markdown]
 # The weights of {glue:text}`n-coarse` checkpoints are rounded to eight or four bits. If the same weights occur in two rows
-# of {numref}`tab-survey-models`, we count them only once ({glue:text}`copies`). For every architecture, we test on randomly
-# initialised models whether we extract the matrices correctly. In every head, the attention probabilities that we compute
-# from the extracted matrices differ from the attention probabilities of the model by at most $10^{-6}$.
+# of {numref}`tab-survey-models`, we count them only once. {glue:text}`copies` For every architecture, we use randomly
+# initialised models to test whether we extract the matrices correctly. In every head, the attention probabilities that we
+# compute from the extracted matrices differ from the attention probabilities of the model by at most $10^{-6}$.
 
 # %% tags=["remove-cell"]
 headings = {
@@ -136,8 +137,8 @@ table(
 figures.every_head(scores)
 
 # %% [markdown]
-# In the following check, we repeat the comparison on the page [Encoders and decoders](pretrained_survey.py) for the families
-# that we scored ourselves.
+# In the following check, we repeat the comparison from the page [Encoders and decoders](pretrained_survey.py) for the
+# families that we scored ourselves.
 
 
 # %%
@@ -179,10 +180,10 @@ show(section_3_symmetry_on_weights())
 # %% [markdown]
 # ## Vision, audio, and models with both halves
 #
-# In vision and in audio, the authors scored all layers of only one family of causal decoders each. Figure S2 of the paper
-# shows models that contain both an encoder and a decoder. The encoder and the decoder of such a model are trained together,
-# on the same data and with the same objective. The two parts differ in the attention mask and in the cross-attention of the
-# decoder. The paper's theory, however, is about the objective.
+# Among the vision models, there is only one family of causal decoders of which the authors scored all layers, and the same
+# is true of the audio models. Figure S2 of the paper shows models that contain both an encoder and a decoder. The encoder
+# and the decoder of such a model are trained together, on the same data and with the same objective. The two parts differ in
+# the attention mask and in the cross-attention of the decoder. The paper's theory, however, is about the objective.
 
 
 # %% tags=["remove-cell"]
@@ -214,12 +215,12 @@ def section_3_symmetry_elsewhere():
     yield end_against_half(drawn, "low", "<", "symmetry", "all vision models in Figure S1")
     vision, audio = (one.p for one in found.values())
     return {
-        "remark": f"""The authors scored only one family of causal decoders in each modality, ImageGPT in vision and
-        Whisper in audio. The mean score of this family is lower than the mean score of every encoder family. With a
-        single family in one group, we cannot draw a conclusion (a permutation test that exchanges encoders and
-        decoders gives p = {vision:.1f} in vision and p = {audio:.1f} in audio). Most of the points that are shown as
-        decoders in Figure S1 are not decoders but object queries of detectors, a vision tower, or cross-attention. If
-        we include these points, symmetry does not separate the two groups in vision. {SOURCE}"""
+        "remark": f"""The authors scored only one family of causal decoders in each modality, ImageGPT in vision and Whisper
+        in audio. In both modalities, the mean score of the decoder family is lower than the mean score of every encoder
+        family. With a single family in one group, we cannot draw a conclusion (a permutation test that exchanges encoders
+        and decoders gives p = {vision:.1f} in vision and p = {audio:.1f} in audio). Most of the points that are shown as
+        decoders in Figure S1 are not decoders but object queries of detectors, a vision tower, or cross-attention. If we
+        include these points, symmetry does not separate the two groups in vision. {SOURCE}"""
     }
 
 
@@ -240,8 +241,8 @@ def section_3_halves_of_one_model():
     words = f"encoder more symmetric in {(means > 0).sum()} of {len(means)} families: p of a sign test"
     yield compare(words, sign_test(means), ">", 0.05, paper="")
     return {
-        "remark": f"""The statement is only about these {len(drawn)} models, which belong to {sizes_of(drawn)}. With so
-        few families, we cannot draw a conclusion about other models."""
+        "remark": f"""The statement applies only to the {len(drawn)} models compared here, which belong to
+        {sizes_of(drawn)}. With so few families, we cannot draw a conclusion about other models."""
     }
 
 
@@ -262,7 +263,7 @@ for name, value in {
     "pairs-d": as_percent(area["language", "d"]),
     "share-d": as_percent(everything["d"].separation.auc),
     "share-d-tables": as_percent(everything["d as in Table S3"].separation.auc),
-    "other-answers": joined_by_and([f"{score} ({choice})" for score, choice in others]),
+    "other-answers": joined_by_and([f"the column “{score}” in the row “{choice}”" for score, choice in others]),
     "n-stacks": len(banded),
     "n-outside": banded["definition"].sum(),
     "n-by-chance": spelled(round(LEVEL * len(banded))),
@@ -293,9 +294,9 @@ for name, value in {
     a given threshold". No other formula is stated.""",
     place="Section 3 (Figure 2 and Definition 3.2)",
     holds=f"""The statement is true for a different score. For the models that we scored ourselves, the released scores
-    equal {FORMULA}, which is the formula behind Table S3. With Def. 3.2 of the paper, the confidence interval of the
-    AUC for the language models that we scored contains 1/2. These language models belong to only a few families, and
-    most of them are not among the released models.""",
+    follow the formula behind Table S3, which adds up {FORMULA}. With Def. 3.2 of the paper, the confidence interval of the
+    AUC for the language models that we scored contains 1/2. These language models belong to only a few families, and most
+    of them are not among the released models.""",
     remark=SOURCE,
 )
 def section_3_directionality_in_language():
@@ -330,8 +331,8 @@ def section_3_directionality_on_weights():
         "remark": f"""With both formulas, the confidence interval of the AUC contains 1/2. With so few families, any
         AUC between {1 - found.least:.2f} and {found.least:.2f} is compatible with chance. With the formula behind
         Table S3, which was also used for Figure 2, the decoder is the more directional model in most pairs, as the
-        paper claims. If we exclude the models with weights of 8 or 4 bits, the confidence interval of this AUC
-        excludes 1/2, although p is {chosen.p:.2f}. With Def. 3.2 of the paper, the AUC lies below 1/2."""
+        paper claims. If we leave out the models with weights of 8 or 4 bits, the confidence interval of this AUC
+        excludes 1/2, although the permutation test gives p = {chosen.p:.2f}. With Def. 3.2 of the paper, the AUC lies below 1/2."""
     }
 
 
@@ -353,9 +354,9 @@ show(section_3_directionality_in_language(), section_3_directionality_on_weights
     consider".""",
     place="Section 3 and Figure S1",
     remark=f"""We judge each modality separately. In language, the decoder has the lower d in most pairs but not in all
-    pairs, so "all the models" is too strong. In vision and in audio, there is only one family of causal decoders each,
-    and the confidence interval of the AUC contains 1/2. The clear separation in the audio panel of Figure S1 is due to
-    the cross-attention of MusicGen. {SOURCE}""",
+    pairs, so "all the models" is too strong. Vision and audio each have only one family of causal decoders, and in both
+    modalities, the confidence interval of the AUC contains 1/2. The clear separation in the audio panel of Figure S1 is due
+    to the cross-attention of MusicGen. {SOURCE}""",
 )
 def section_3_directionality_elsewhere():
     results = released_results()
@@ -399,17 +400,18 @@ show(section_3_directionality_elsewhere(), directionality_of_the_halves())
 
 # %% [markdown]
 # Although the directionality scores of random weights vary widely, the directionality scores of trained models are not mere
-# noise. With Def. 3.2 of the paper and $\gamma$ = {glue:text}`gamma`, {glue:text}`n-outside` of the {glue:text}`n-stacks`
-# encoders, decoders and cross-attentions have a median $d$ outside the range that contains 95 % of the scores of random
-# weights. By chance, we would expect {glue:text}`n-by-chance` of them outside this range. According to both formulas,
-# columns dominate in {glue:text}`decoders-columns` decoders and in {glue:text}`encoders-columns` encoders. For models with a
-# small hidden size, the range is so wide that a score can lie inside it even if there is a real effect.
+# noise. With Def. 3.2 of the paper and $\gamma$ = {glue:text}`gamma`, the median $d$ of {glue:text}`n-outside` of the
+# {glue:text}`n-stacks` encoders, decoders and cross-attention modules lies outside the range that contains 95 % of the
+# scores of random weights. By chance, we would expect {glue:text}`n-by-chance` of these medians to lie outside this range.
+# According to both formulas, columns dominate in {glue:text}`decoders-columns` decoders and in {glue:text}`encoders-columns`
+# encoders. For models with a small hidden size, the range is so wide that a score can lie inside it even if there is a real
+# effect.
 #
 # ## The same models in the paper, and what later training does
 #
-# If the authors and we scored the same weights, the medians agree to six digits ({numref}`tab-same-models`). If our weights
-# were obtained from the authors' weights by further training, the difference between the medians shows the effect of this
-# training. If a precision is given, the difference also includes the effect of rounding.
+# Where we scored the same weights as the authors, the medians agree to six digits ({numref}`tab-same-models`). Where our
+# weights were obtained from the authors' weights by further training, the difference between the medians shows the effect of
+# this training. Where the table gives a precision, the difference also includes the effect of rounding.
 
 # %% tags=["remove-cell"]
 beside = same_models(recorded.stacks)
@@ -434,11 +436,12 @@ table(
 )
 
 # %% [markdown]
-# *Fine-tuning* on labels hardly changes the median symmetry score. The median score changes by {glue:text}`changed-bert` for
-# BERT base and by {glue:text}`changed-vit` for ViT base, including the effect of rounding. FLAN-T5 small was trained on
-# instructions, then trained on another task, and finally rounded to eight bits. Through these three steps, the symmetry
-# score of its encoder decreased by {glue:text}`changed-t5-encoder`. The symmetry score of its decoder was close to zero both
-# before ({glue:text}`t5-decoder-before`) and after these steps ({glue:text}`t5-decoder-after`).
+# *Fine-tuning* on labelled data hardly changes the median symmetry score. The median score changes by
+# {glue:text}`changed-bert` for BERT base and by {glue:text}`changed-vit` for ViT base, including the effect of rounding.
+# FLAN-T5 small was trained on instructions, then trained on another task, and finally rounded to eight bits. Through these
+# three steps, the symmetry score of its encoder decreased by {glue:text}`changed-t5-encoder`. The symmetry score of its
+# decoder was close to zero both before ({glue:text}`t5-decoder-before`) and after these steps
+# ({glue:text}`t5-decoder-after`).
 
 
 # %%
@@ -448,16 +451,16 @@ table(
     "Figure S1 shows the directionality of vision models by Def. 3.2 of the paper",
     Verdict.ASSUMPTION,
     missing=("excess",),
-    printed="""\"[S]ee Figure S1 for vision and audio models". Figure S1 continues Figure 2, with the score of Def. 3.2 of the
-    paper.""",
+    printed="""\"[S]ee Figure S1 for vision and audio models". Figure S1 extends Figure 2 to these models and shows the same
+    score, that of Def. 3.2 of the paper.""",
     place="Section 3 (Figure S1 and Definition 3.2)",
     holds=f"""The score of DeiT-tiny equals, to six digits, the excess of the norms over the threshold. This is the
-    formula in the authors' code, which the paper does not state. Table S3 and Figure 2 use {FORMULA}. Judging from
+    formula in the authors' code, which the paper does not state. Table S3 and Figure 2 instead use {FORMULA}. Judging from
     this single model, the two figures therefore have different scales. For audio models, the formula is not known.""",
-    remark="""DeiT-tiny is the only vision model in the figure that we scored ourselves. Its symmetry score agrees as
-    well. For every other checkpoint that both the authors and we have scored, our two scores agree with the released
-    scores if we use the formula of the respective figure. We judge in another check whether directionality separates
-    encoders from decoders in Figure S1.""",
+    remark="""DeiT-tiny is the only vision model in the figure that we scored ourselves. Its released symmetry score also
+    agrees with ours. For every other checkpoint that we scored as well as the authors, both of our scores agree with the
+    released scores if we use the formula of the figure that shows this checkpoint. Whether directionality separates
+    encoders from decoders in Figure S1 is the subject of another check.""",
 )
 def figure_s1_formula():
     read, name = recorded_weights().stacks, "deit-tiny-patch16-224"
@@ -540,10 +543,10 @@ figures.released_scores(results, {"S1 vision": "vision", "S1 audio": "audio"}, "
 figures.released_scores(results, {"S2": "encoder-decoder models"}, "fig-released-halves")
 
 # %% [markdown]
-# We also tested the captions of the paper's figures on all points in the figures, including the points that we mark with
-# crosses. For each AUC, we give Newcombe's interval, which treats the models as independent. However, models of the same
-# family share training data or training recipes. By resampling whole families, we therefore also compute an interval that
-# treats only the families as independent.
+# We also tested the statements in the captions of the paper's figures on all points in the figures, including the points
+# that we mark with crosses. For each AUC, we give Newcombe's interval, which treats the models as independent. However,
+# models of the same family share training data or training recipes. By resampling whole families, we therefore also compute
+# an interval that treats only the families as independent.
 
 
 # %%
@@ -557,9 +560,9 @@ figures.released_scores(results, {"S2": "encoder-decoder models"}, "fig-released
     3.2 of the paper: "the sum of the norm of the columns that are higher than a given threshold". No other formula is
     stated.""",
     place="Section 3 (Figure 2 and Definition 3.2)",
-    holds=f"""With all points of the figure, both panels separate encoders from decoders. Panel a shows the score of Def. 3.1 of the
-    paper. For the models that we scored ourselves, panel b does not show the score of Def. 3.2 of the paper but {FORMULA}, which is
-    the formula behind Table S3.""",
+    holds=f"""With all points of the figure, both panels separate encoders from decoders. Panel a shows the score of Def.
+    3.1 of the paper. For the models that we scored ourselves, panel b does not show the score of Def. 3.2 of the paper.
+    Instead, it shows the score of the formula behind Table S3, which adds up {FORMULA}.""",
 )
 def figure_2_as_drawn():
     results = released_results()
@@ -590,8 +593,10 @@ show(figure_2_as_drawn())
     "across all the models and input modalities we consider" in directionality ("see Figure S1 for vision and audio
     models").""",
     place="Section 3 and Figure S1",
-    remark="""If we use all points in the figure, we find neither of the two differences in vision models, but both differences in audio models. Without MusicGen, whose points are a text encoder and cross-attention, there is no
-    significant difference in directionality in audio models. We use the released medians of all models in the figure.""",
+    remark="""If we use all points in the figure, we find neither of the two differences in vision models, but both
+    differences in audio models. Without MusicGen, whose points represent a text encoder and cross-attention, the
+    directionality scores of the two groups of audio models do not differ significantly. We use the released medians of all
+    models in the figure.""",
 )
 def figure_s1_as_drawn():
     results, scores = released_results(), {"s": "symmetry", "d": "directionality"}

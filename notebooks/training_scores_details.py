@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Details: Scores during training
 #
-# This page contains the remaining checks, the long tables and the recorded runs that support the page [During
+# This page contains the remaining checks, the long tables and the recorded runs behind the page [During
 # training](training_scores.py). An *encoder* predicts hidden tokens from the text on both sides, and a *decoder* predicts
 # tokens from the text to their left. For each model, we report the median of the symmetry score $s$ and of the
 # directionality score $d$ over the layers.
@@ -122,8 +122,8 @@ PRESET_OF = {"bert": "base", "bert_mini": "mini"}  # column of Table S1: our pre
 # ## The models
 #
 # Table S1 of the paper lists two configurations. In {numref}`tab-training-s1`, we compare them with the models that our
-# presets build. The preset `base` corresponds to the column BERT, and the preset `mini` corresponds to the column BERT-mini.
-# The authors use a third configuration, with 24 layers, only on the paper's web page.
+# presets build. The column *BERT* corresponds to our preset `base`, and the column *BERT-mini* corresponds to our preset
+# `mini`. The authors use a third configuration, with 24 layers, only on the paper's web page.
 
 
 # %% tags=["remove-cell"]
@@ -176,10 +176,10 @@ show(table_s1_is_what_the_presets_build())
 # audit](../notation.md#the-audit).
 #
 # - *Our decoders predict the next token at every position* (`--objective clm`). The authors' decoders predict only the 15 %
-#   of tokens that were chosen for masking, and they predict these tokens from a left context to which the masking is also
-#   applied. You can train such a decoder with the option `--objective released-decoder`.
-# - *We do not change the text* (`plain`). The authors' code inserts spaces between all characters of Wikipedia and Red
-#   Pajama, so that every token is a single character. Our option `spaced` has the same effect.
+#   of tokens that were chosen for masking. They predict these tokens from the text to the left, in which the chosen tokens
+#   are masked as well. You can train such a decoder with the option `--objective released-decoder`.
+# - *We do not change the text* (option `--text plain`). The authors' code inserts spaces between all characters of Wikipedia
+#   and Red Pajama, so that every token is a single character. Our option `--text spaced` has the same effect.
 # - *Our sequences contain no padding.* We concatenate the documents, separated by special tokens.
 #
 # ## The released scores at the end of training
@@ -200,8 +200,8 @@ table(
 # In these checks, the authors' scores are medians over layers, with one seed per model, and we know these scores only
 # through [the audit](../notation.md#the-audit). For our own models, we give 95 % confidence intervals over seeds. For our
 # planned experiments, we state the type of positional encoding. All our other models have learned position embeddings.
-# Because our models are smaller than the paper's models and saw fewer tokens during training, we show their scores but do
-# not use them for the verdicts.
+# Because our models are smaller than the paper's models and were trained on fewer tokens, we show their scores but do not
+# use them to judge the paper's statements.
 
 
 # %%
@@ -237,6 +237,15 @@ show(decoders_almost_non_symmetric())
 
 
 # %% tags=["remove-cell"]
+def too_few_seeds(on_wikipedia: bool) -> str:
+    """Why a remark has nothing to say about our own models."""
+    texts = "Wikipedia" if on_wikipedia else "texts other than Wikipedia"
+    return (
+        f"None of our own settings with models trained on {texts} has at least {spelled(LEAST_SEEDS)} seeds, so we show no"
+        " results of our own here."
+    )
+
+
 def growth(on_wikipedia: bool):
     """Symmetry rises from the first step to the last; a later decrease beyond the seeds counts against the statement."""
     encoders = released_training().query("part == 'encoder'")
@@ -258,9 +267,11 @@ def growth(on_wikipedia: bool):
     fallen = [fall for fall in fallen if fall.reversed]
     yield from beside([*grown, *fallen])
     if not any(one.known for one in grown):
-        return {"remark": "None of our settings on these datasets has at least three seeds."}
+        return {"remark": too_few_seeds(on_wikipedia)}
     settings = [f"*{fall.label}*" for fall in fallen]  # marks of quotation are for the paper's words alone
-    names = f"only in the settings {joined_by_and(settings)}" if settings else "in none of our settings"
+    names = "in none of our settings"
+    if settings:
+        names = f"only in the following setting{'s' * (len(settings) > 1)}: {'; '.join(settings)}"
     return {
         "remark": f"""{doubt([*grown, *fallen])} After its peak, the symmetry score decreases by more than the variation
         between seeds {names}."""
@@ -329,7 +340,7 @@ def directionality_in_training():
     opposite = f"On {joined_by_and(against)}, the encoder is more directional than the decoder." if against else ""
     return {
         "remark": f"""For the authors' models, the brackets extend {spelled(SCATTER)} standard deviations to either
-        side of the difference, where we use the standard deviation of the difference between two randomly initialised
+        side of the difference. These are standard deviations of the difference between two randomly initialised
         models. In {len(deep) - len(against)} of the authors' {len(deep)} pairs with 12 layers, the decoder is more
         directional than the encoder, as the paper states. {apart} {opposite} {doubt(cases)} According to the audit,
         the directionality scores of the authors' models were computed with the formula in the authors' code. We
@@ -342,8 +353,8 @@ def directionality_in_training():
     "(b), (d), encoders against decoders",
     "encoders and decoders differ less in directionality on Jigsaw and Red Pajama than on Wikipedia",
     Verdict.UNDECIDED,
-    printed="""\"[S]imilar differences across layers with all the datasets we tested", "despite these models having less
-    significant differences in directionality scores".""",
+    printed="""The authors observe "similar differences across layers with all the datasets we tested", "despite these models
+    having less significant differences in directionality scores".""",
     place="the last paragraph of Section 4.1",
 )
 def directionality_differs_less_elsewhere():
@@ -359,9 +370,9 @@ def directionality_differs_less_elsewhere():
     )
     differences = joined_by_and([f"{as_score(gap)} on {title}" for title, gap in gaps.items()])
     return {
-        "remark": f"""The directionality score of the encoder minus the directionality score of the decoder is {differences}. For
-        randomly initialised models, the difference between two such differences has a standard deviation of about {sd:.2f}. The
-        brackets extend {spelled(SCATTER)} of these standard deviations to either side of each value. The quoted sentence may also
+        "remark": f"""The directionality score of the encoder minus the directionality score of the decoder is
+        {differences}. If the models were randomly initialised, the difference between the values of two datasets would have a
+        standard deviation of about {sd:.2f}. The brackets extend {spelled(SCATTER)} of these standard deviations to either side of each value. The quoted sentence may also
         refer to differences between layers. We cannot check this second reading, because our copy of the scores does not record
         the order of the layers."""
     }
@@ -403,9 +414,8 @@ def columns_over_training():
     yield from beside(cases)
     found = [one for one in cases if one.met]
     return {
-        "remark": f"""At the end of training, the directionality score is negative in {
-            share_of(int(dominant.sum()), len(decoders))
-        } decoders of the authors. At step {step:,}, the directionality scores of all {len(deep)}
+        "remark": f"""At the end of training, {share_of(int(dominant.sum()), len(decoders))} decoders that the
+        authors trained have a negative directionality score. At step {step:,}, the directionality scores of all {len(deep)}
         decoders with 12 layers are already {number(deep["first"].max(), 2)} or lower, and the authors released no
         scores of earlier steps. After this step, the score decreases in {share_of(int(grown_small.sum()), len(small))}
         decoders with 4 layers, but in only {share_of(int(grown.sum()), len(deep))} decoders with 12 layers.
@@ -431,11 +441,12 @@ def skew_layers(on_wikipedia: bool):
         arms += [arm for kind in TYPES for arm in planned_of(DECODER, kind).values()]
     cases = [case(arm, "lowest $s$ of any layer of the decoders", arm.estimate(least_layer), -1) for arm in arms]
     yield from beside(cases)
+    whose = "the authors' decoder" if len(decoders) == 1 else "each of the authors' decoders"
     return {
         "remark": f"""We count a layer as skew-symmetric if its symmetry score is negative and its absolute value
         exceeds {spelled(SPREADS)} standard deviations of the score of random matrices of the same size. The paper does
-        not state how low a score must be to count as strong skew-symmetry. In the most skew-symmetric layer of these
-        decoders, the skew-symmetric part accounts for {skew_shares(decoders)} of the squared norm. In a random matrix,
+        not state how low a score must be to count as strong skew-symmetry. In the most skew-symmetric layer of
+        {whose}, the skew-symmetric part accounts for {skew_shares(decoders)} of the squared norm. In a random matrix,
         the skew-symmetric part accounts for half of the squared norm. {doubt(cases)}"""
     }
 
@@ -645,11 +656,11 @@ for name, value in {
 # tokens on the unchanged text. Instead of Red Pajama, which is filtered Common Crawl, we used Common Crawl.
 #
 # We recorded {glue:text}`n-recorded` runs, which took {glue:text}`n-hours` hours in total. We trained both an encoder and a
-# decoder in {glue:text}`n-pairs` settings, and {glue:text}`n-with-interval` of these settings have at least three seeds. All
-# our models have a much smaller hidden size, depth and vocabulary than the models in the paper and were trained for far
-# fewer steps, and both scores depend on these settings. For example, the standard deviation of the directionality score of a
-# randomly initialised model is several times $1/\sqrt{d_\mathrm{model}}$, where $d_\mathrm{model}$ is the hidden size. In
-# small models, we can therefore detect only large differences in directionality.
+# decoder in {glue:text}`n-pairs` settings, and {glue:text}`n-with-interval` of these settings have at least three seeds. The
+# hidden size, depth and vocabulary of all our models are much smaller than those of the models in the paper, and our models
+# were trained for far fewer steps. Both scores depend on these settings. For example, the standard deviation of the
+# directionality score of a randomly initialised model is several times $1/\sqrt{d_\mathrm{model}}$, where $d_\mathrm{model}$
+# is the hidden size. In small models, we can therefore detect only large differences in directionality.
 
 # %% tags=["remove-cell"]
 every, runs = recorded_runs(data("runs")), recorded()
@@ -700,10 +711,11 @@ show(recorded_starts())
 #
 # If an encoder and a decoder have the same seed, they are initialised with the same weights. Because decoders learn from
 # every position of a sequence, we trained some of them for fewer steps than the encoders. The corresponding rows of
-# {numref}`tab-training-contrasts` give both numbers of steps. For settings with at least three seeds, we give a 95 %
-# confidence interval (Student's $t$ for the differences between models with the same seed). The last column contains the
-# difference in $s$ between the authors' models with 12 layers, each of which was trained once. We compare the authors'
-# directionality scores with ours [below](#three-formulas), because the authors used a different formula.
+# {numref}`tab-training-contrasts` give the number of steps of the encoders and that of the decoders. For settings with at
+# least three seeds, we give a 95 % confidence interval, which we compute with Student's $t$ from the differences between
+# models with the same seed. The last column contains the symmetry score of the authors' encoder minus that of the authors'
+# decoder. These models have 12 layers and were trained once. We compare the authors' directionality scores with ours
+# separately [below](#three-formulas), because the authors used a different formula.
 
 # %% tags=["remove-input"]
 table(
@@ -731,18 +743,20 @@ for letter, cases in outcomes.items():
 
 # %% [markdown]
 # All these models have learned position embeddings. For {glue:text}`n-known` settings, we can compute a confidence interval.
-# In {glue:text}`s-as-stated` of these settings, the encoder is more symmetric than the decoder, and the confidence interval
-# of the difference excludes zero. In {glue:text}`d-as-stated` of these settings, the decoder is more directional than the
-# encoder, and the confidence interval of the difference excludes zero. No confidence interval lies entirely on the opposite
-# side of zero. In character-level models with rotary position embeddings, however, both differences [have the opposite
-# sign](training_scores.py). If we compare encoders and decoders at the last step of the shorter run, the conclusions are the
-# same, although the learning rate of the longer run has not yet reached zero at this step.
+# In {glue:text}`s-as-stated` of the {glue:text}`n-known` settings, the encoder is more symmetric than the decoder, and the
+# confidence interval of the difference excludes zero. In {glue:text}`d-as-stated` of the {glue:text}`n-known` settings, the
+# decoder is more directional than the encoder, and the confidence interval of the difference excludes zero. No confidence
+# interval lies entirely on the opposite side of zero. In character-level models with rotary position embeddings, however,
+# both differences [have the opposite sign](training_scores.py). If we compare encoders and decoders at the last step of the
+# shorter run, the conclusions are the same, although the learning rate of the longer run has not yet reached zero at this
+# step.
 #
 # ## Three formulas
 #
-# The difference in directionality between two models depends on the formula. The formula in Def. 3.2 of the paper adds up
-# the norms above a threshold, the formula in the authors' code adds up the excess of these norms over the threshold, and the
-# formula behind Table S3 adds up the excess of their logarithms (see [](printed_scores_details.py)).
+# The difference in directionality between two models depends on the formula that is used for the score. The formula in Def.
+# 3.2 of the paper adds up the norms above a threshold, the formula in the authors' code adds up the excess of these norms
+# over the threshold, and the formula behind Table S3 adds up the excess of their logarithms (see
+# [](printed_scores_details.py)).
 
 # %% tags=["remove-input"]
 table(
@@ -757,16 +771,16 @@ table(
 # %% [markdown]
 # ## Settings in which symmetry decreases again
 #
-# For every setting, we determine the step at which the symmetry score, averaged over seeds, reaches its peak, and we measure
-# by how much the score decreases from this step to the end of training. For each seed, we use the step at which the mean
-# over the other seeds peaks. In {glue:text}`n-fall` of {glue:text}`n-alone` settings with one seed, the symmetry score of
-# the encoders reaches a low peak and then decreases by more than {glue:text}`least-fall`. In none of the
+# For every setting, we measure by how much the symmetry score decreases from its peak to the end of training. We measure the
+# decrease of each seed from the step at which the mean symmetry score of the other seeds is highest. If a setting has only
+# one seed, we use the peak of this seed. In {glue:text}`n-fall` of {glue:text}`n-alone` settings with one seed, the symmetry
+# score of the encoders reaches a low peak and then decreases by more than {glue:text}`least-fall`. In none of the
 # {glue:text}`n-several` settings with learned position embeddings and at least three seeds does the symmetry score decrease
 # by more than the variation between seeds. In {glue:text}`n-planned-fall` planned experiments with other types of positional
-# encoding, the decrease is larger than the variation between seeds. These experiments are {glue:text}`planned-fall`. Other
-# properties of the weights also change in phases: {cite:t}`liu2026` reports that the stable rank of weight matrices
-# decreases during pretraining in a wave that moves from early to late layers, and that query and key weights depend on depth
-# in this way, whereas value and output weights are compressed uniformly.
+# encoding, the decrease is larger than the variation between seeds. These experiments are labelled
+# {glue:text}`planned-fall`. Other properties of the weights also change in phases: {cite:t}`liu2026` reports that the stable
+# rank of weight matrices decreases during pretraining in a wave that moves from early to late layers, and that query and key
+# weights depend on depth in this way, whereas value and output weights are compressed uniformly.
 
 # %% tags=["remove-cell"]
 rises = climbs(runs)
@@ -810,7 +824,7 @@ def of_layers(statement: str, on_wikipedia: bool):
         0,
     )
     yield from joined(every, spoken_of())
-    ours = doubt(every) or f"None of our settings on these datasets has at least {spelled(LEAST_SEEDS)} seeds."
+    ours = doubt(every) or too_few_seeds(on_wikipedia)
     return {"remark": f"{ours} Our copy of the authors' scores does not record the order of the layers."}
 
 
@@ -904,8 +918,8 @@ def directionality_of_layers_elsewhere():
 show(directionality_of_layers_on_wikipedia(), directionality_of_layers_elsewhere())
 
 # %% [markdown]
-# According to the paper, late layers of both encoders and decoders are more directional *when training unidirectionally*.
-# However, encoders are not trained unidirectionally.
+# According to the paper, the late layers of both encoders and decoders are more directional than the early layers if the
+# models are trained *unidirectionally*. However, encoders are not trained unidirectionally.
 
 
 # %% tags=["remove-cell"]

@@ -86,9 +86,10 @@ def painted(shown: dict[str, dict]) -> CaptionedFigure:
         below.set(title=f"their sum: symmetry s = {s}", xlabel="key coordinate", xticks=[], yticks=[])
     panels[0, 0].set_ylabel("predicted token i")
     panels[1, 0].set_ylabel("query coordinate")
-    caption = r"""The table of words shows the coefficients $\beta_{ij}$ of all pairs of *the dog met my old cat*, which are equal in both
-    orders of a pair. The matrices without words show sums of the terms $\beta_{ij} x_i x_j^\top$, and $s$ is the symmetry score of
-    the sum over all pairs. Positive values are red, and negative values are blue."""
+    caption = r"""The table of words shows the coefficients $\beta_{ij}$ of all pairs of words in *the dog met my old cat*.
+    The coefficients are equal in both orders of a pair. The matrices that are not labelled with words show sums of the
+    terms $\beta_{ij} x_i x_j^\top$, and $s$ is the symmetry score of the sum over all pairs. Positive values are red, and
+    negative values are blue."""
     alt = """Two rows of three matrices. Above, the autoregressive pairs fill the lower triangle, the bidirectional pairs all
     but the diagonal, and the masked pairs the crossings of masked rows and visible columns. Below, the sums of their terms with
     their symmetry scores. Only the bidirectional sum is symmetric."""

@@ -122,7 +122,10 @@ def clean_figure(results: pd.DataFrame) -> CaptionedFigure:
     drawn = released_scores(results, {FIGURE: "language"}, "fig-released-language")
     clean = points[[not WORDS.keys() & of for of in codes]]
     as_drawn, cleaned = ([number(of_figure(FIGURE, s, of).auc, 2) for s in "sd"] for of in (points, clean))
-    told = "With all points, the AUC is {} for {s} and {} for {d}. Without the crosses, the AUC is {} for {s} and {} for {d}."
+    told = (
+        "With all points, the AUC is {} for {s} and {} for {d}. Without the models marked by crosses, the AUC is {} for {s}"
+        " and {} for {d}."
+    )
     told = told.format(*as_drawn, *cleaned, s="{s}", d="{d}")
     caption = f"""Figure {FIGURE} of the paper, drawn from the released medians over layers. {told.format(s="$s$", d="$d$")} Bars
     extend from the lower to the upper quartile over layers."""
@@ -207,11 +210,11 @@ def family_scores(layers: pd.DataFrame, families: pd.DataFrame, bands: pd.DataFr
         for kind in GROUPS.values()
         if kind in ends.index
     )
-    caption = f"""Symmetry score $s$ and directionality score $d$ of {len(layers)} layers (points). Each row shows a
-    family of models, with separate rows for encoders, decoders and cross-attention. Vertical bars mark the mean over
-    the models in a family, where each model is represented by its median score. The grey band contains 95 % of the
-    scores of random weights, for the model in the family whose band is widest. Of the {2 * len(layers)} scores,
-    {outside} lie outside the band of their own model. If $d$ is negative, columns dominate."""
+    caption = f"""Symmetry score $s$ and directionality score $d$ of {len(layers)} layers (points). Each row shows a family
+    of models, with separate rows for encoders, decoders and cross-attention. Vertical bars mark the mean over the models in
+    a family, where each model is represented by its median score. The grey band contains 95 % of the scores of random
+    weights. For each family, we show the widest of the bands of its models. Of the {2 * len(layers)} scores, {outside} lie
+    outside the band of their own model. If $d$ is negative, columns dominate."""
     alt = f"Two dot plots with a line for each family and part. The means of the families are as follows: {words}."
     return CaptionedFigure(figure, "fig-survey-families", caption, alt)
 
@@ -235,8 +238,8 @@ def every_head(scores: pd.DataFrame) -> CaptionedFigure:
     rows = scores[(scores["model"] == shown) & (scores["part"] != "cross")]
     still = score_figure(rows.to_dict("records"))
     layers = scores[scores["head"] == SUM]
-    outside = " and ".join(f"{(layers[f'{field}_p'] < LEVEL).sum()} in {field}" for field in LETTERS.values())
+    counts = ((field, (layers[f"{field}_p"] < LEVEL).sum()) for field in LETTERS.values())
+    outside = " and ".join(f"{count} have a {field} score outside this range" for field, count in counts)
     caption = f"""Symmetry and directionality scores of each layer of {shown} (sum over heads) and of its individual heads. The bands
-    contain 95 % of the scores of random weights of the same shape. Of the {len(layers)} layers of all models, {outside} lie outside
-    their own band."""
+    contain 95 % of the scores of random weights of the same shape. Of the {len(layers)} layers of all models, {outside}."""
     return CaptionedFigure(still.figure, "fig-every-head", caption, still.alt)

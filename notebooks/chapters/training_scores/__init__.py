@@ -427,17 +427,18 @@ def over_steps(pairs: Sequence[Contrast], name: str) -> CaptionedFigure:
 def by_layer(pair: Contrast) -> CaptionedFigure:
     """Scores over steps, medians over seeds, a line per layer, encoder beside decoder (Figure 3c, d; Figure S4)."""
     figure, grid = new_figure(7.6, 5.0, rows=2, columns=2, sharex=True, sharey="row")
-    spans = []
+    spans: dict[str, list[str]] = {score: [] for score in SCORES}
     for column, arm in zip(grid.T, (pair.first, pair.second), strict=True):
         layers = pd.concat(run.layer_scores() for run in arm.runs).assign(layer=lambda rows: rows["layer"] + 1)
         part, style = PARTS[arm.config["objective"]], {"palette": LAYERS, "estimator": "median", "errorbar": None}
         for panel, score in zip(column, SCORES, strict=True):
             sns.lineplot(layers, x="step", y=score, hue="layer", legend=panel is grid[0, 0], ax=panel, **style)
             last = layers[layers["step"] == layers["step"].max()].groupby("layer")[score].median()
-            spans.append(f"from {extent(last, lambda s: number(s, 2))} in {score} ({part})")
+            spans[score].append(f"from {extent(last, lambda s: number(s, 2))} in the {part}")
         column[0].set_title(part)
     score_axes(grid.flat)
-    told = f"At the end of training, the scores of the layers range {joined_by_and(spans)}."
+    ranges = [f"the {score} scores range {joined_by_and(found)}" for score, found in spans.items()]
+    told = f"At the end of training, {', and '.join(ranges)}."
     caption = f"Scores of each layer (sum over heads) during training. Lines show medians over seeds. {told}"
-    alt = f"Line plots over training steps with one line per layer and one column per part. {told}"
+    alt = f"Line plots over training steps, with one line per layer. {told}"
     return CaptionedFigure(figure, "fig-training-layers", caption, alt)
