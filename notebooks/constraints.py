@@ -11,8 +11,8 @@
 #
 # Encoders become symmetric during training, but this observation alone does not show that symmetry is useful to them. If
 # symmetry is useful, an encoder that is prevented from becoming symmetric should learn less well. The paper
-# {cite}`saponati2025` describes a method for testing this, a *constraint*: an extra term in the training loss pulls the
-# query-key matrix $\Wqk$ either towards symmetry or away from it (Appendix S2.1). The paper reports no results with this
+# {cite}`saponati2025` describes a *constraint* with which this can be tested: an extra term in the training loss that pulls
+# the query-key matrix $\Wqk$ either towards symmetry or away from it (Appendix S2.1). The paper reports no results with this
 # constraint, so we trained small models with it. All these models have learned position embeddings.
 #
 # **{glue:text}`forbidden`** {glue:md}`strength:myst` {glue:text}`probability` {glue:text}`enforced`
@@ -21,8 +21,8 @@
 # experiments](positions.py), we trained the same encoders with rotary instead of learned position embeddings. Encoders with
 # rotary position embeddings hardly become symmetric (their symmetry scores range from {glue:text}`s-rotary`, compared with
 # {glue:text}`s-learned` for encoders with learned position embeddings), and their loss is {glue:text}`lower-loss` nats
-# *lower*. So a symmetric $\Wqk$ is not necessary for predicting hidden tokens. It may be the way in which encoders make use
-# of learned position embeddings, but we have not shown this.
+# *lower*. So a symmetric $\Wqk$ is not necessary for predicting hidden tokens. A symmetric $\Wqk$ may be the way in which
+# encoders make use of learned position embeddings, but we have not shown this.
 
 # %% tags=["parameters"]
 models: list[str] = ["encoder", "decoder"]  # models to compare

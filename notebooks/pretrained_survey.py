@@ -14,9 +14,9 @@
 # [symmetry](bilinear_form.py), then the weights of a model reveal how it was trained, and you know which symmetry score to
 # expect of your own model. The paper {cite}`saponati2025` claims that encoders are the more symmetric models (Section 3).
 #
-# **{glue:text}`answer` Among the language models whose scores the authors released, the encoder has the higher symmetry score
-# in {glue:text}`pairs` pairs of an encoder and a decoder ({glue:text}`share`).** {glue:md}`strength:myst` for published text
-# models. {glue:md}`text-alone:myst`
+# **{glue:text}`answer` Among the language models whose scores the authors released, the encoder has the higher symmetry
+# score in {glue:text}`pairs` encoder–decoder pairs ({glue:text}`share`).** {glue:md}`strength:myst` (for published text
+# models) {glue:md}`text-alone:myst`
 #
 # Symmetry also depends on size. {glue:text}`by-size` A comparison is therefore fair only if the two models have a similar number of
 # parameters. {glue:text}`equal-size-short`
@@ -148,8 +148,8 @@ show(section_3_symmetry_in_language(leave_out), unfolded=True)
 # %% [markdown]
 # ## Larger encoders are less symmetric
 #
-# {glue:text}`falls` The last figure of the [front page](introduction.py) shows every model by its size, and
-# {numref}`tab-survey-sizes` shows the medians. {glue:text}`largest`
+# {glue:text}`falls` The last figure on the [front page](introduction.py) shows the symmetry score of every model against its
+# size, and {numref}`tab-survey-sizes` shows the medians. {glue:text}`largest`
 #
 # {glue:text}`inside`
 
@@ -204,7 +204,7 @@ of_families_here = without(families(whole(evidence().layers), PARTS), leave_out)
 middle = of_families_here.groupby("attention")[["heads", "symmetry"]].median()
 outside = heads_outside(evidence())
 exception = (
-    " It is [the exception described below](#the-models-whose-weights-we-read)." if "BART g2p" in unsized else ""
+    " BART g2p is [the exception described below](#the-models-whose-weights-we-read)." if "BART g2p" in unsized else ""
 )
 for name, value in {
     "falls": told.one_line(told.falls_with_size(released)),

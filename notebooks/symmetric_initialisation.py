@@ -78,34 +78,38 @@ glue("planned-harm", max(p.primary.difference().high for p in symmetry), ".2f")
 # %% [markdown]
 # ## What we did
 #
-# We trained pairs of small models that differ only in their initial weights of queries and keys. In one model of each pair, these
+# We trained pairs of small models that differ only in their initial query and key weights. In one model of each pair, these
 # weights are drawn independently (*random initialisation*). In the other model, the key weights are set equal to the query
 # weights, whose scale we leave unchanged (*symmetric initialisation*). For the same seed, all other initial weights are
-# identical, and both models read the same text in the same order. We wrote down the question, the measure and the seeds of each
-# [planned comparison](../recorded_runs.md#planned-runs) before its first run.
+# identical, and both models read the same text in the same order. We wrote down the question, the measure and the seeds of
+# each [planned comparison](../recorded_runs.md#planned-runs) before its first run.
 #
 # We compare the final losses on held-out text and always report the difference as symmetric minus random initialisation. We
 # fixed in advance how to interpret this difference. If its 95 % confidence interval over seeds lies within
-# ±{glue:text}`band` nats, there is *no difference*. Otherwise, we call symmetric initialisation *faster* if the interval
-# lies below 0 and *slower* if the interval lies above 0, and we call the comparison *undecided* if the interval includes 0.
-# We distinguish two cases of *faster*: symmetric initialisation is *clearly faster* if the confidence interval of the share
-# of training steps that it saves lies above {glue:text}`share`, and *slightly faster* otherwise.
+# ±{glue:text}`band` nats, we say that there is *no difference*. Otherwise, we call symmetric initialisation *faster* if the
+# interval lies below 0 and *slower* if the interval lies above 0, and we call the comparison *undecided* if the interval
+# includes 0. We divide the comparisons that count as *faster* further. For each of them, we estimate the share of training
+# steps that symmetric initialisation saves. If the confidence interval of this share lies above {glue:text}`share`, we call
+# symmetric initialisation *clearly faster*, and otherwise *slightly faster*.
 #
 # {glue:text}`below-zero` Many comparisons are undecided, because the loss of an encoder remains on a plateau for some time
 # before it decreases further, and the length of this plateau depends on the seed. As a result, the final losses of two
 # encoders that differ only in their seed can differ by up to {glue:text}`spread` nats.
 #
 # :::{admonition} How sure is this?
-# - All our models are small. Even our longest training run used only {glue:text}`tokens-share` as many tokens as the
-#   training of the models in the paper.
-# - Before we planned `confirm_mini`, the comparison in which symmetric initialisation clearly helped, we had already used its
-#   three seeds in shorter runs of models with the same dimensions. We therefore used new seeds when we repeated this comparison.
+# - All our models are small. Even our longest training run used only {glue:text}`tokens-share` of the number of tokens on
+#   which the models in the paper were trained.
+# - Symmetric initialisation clearly helped in one comparison (`confirm_mini`). Before we planned this comparison, we had
+#   already used its three seeds in shorter runs of models with the same dimensions. We therefore used new seeds when we
+#   repeated the comparison.
 # - {glue:text}`by-chance`
-# - Some of the results are very uncertain: among all comparisons, the confidence intervals reach from a loss that is
-#   {glue:text}`planned-gain` nats lower to a loss that is {glue:text}`planned-harm` nats higher.
-# - If queries and keys are equal, every token also attends more to itself. We do not know which of these two effects is
-#   responsible for a gain. We have planned two [further experiments](../recorded_runs.md#planned-runs) to find out, but we
-#   have not carried them out yet.
+# - Some of the results are very uncertain: across all comparisons, the confidence intervals of the effect of symmetric
+#   initialisation extend from a loss that is {glue:text}`planned-gain` nats lower to a loss that is
+#   {glue:text}`planned-harm` nats higher than with random initialisation.
+# - If the query weights and the key weights are equal, $\Wqk$ is not only symmetric, but every token also attends more
+#   strongly to itself than with random initialisation. We do not know which of these two effects is responsible for any
+#   gain. We have planned two [further experiments](../recorded_runs.md#planned-runs) to find out, but we have not carried
+#   them out yet.
 # :::
 #
 # ## The check behind the answer
@@ -135,9 +139,9 @@ def symmetry_as_planned():
     for plan, case in cases.items():
         yield from ends(case, "below" if plan in BELOW_ZERO else "around")
     rows = (
-        "The first column describes each comparison by the training text, the size of the model (layers × width), the number"
-        " of training tokens in millions (M) and the number of seeds. After the colon, it states the outcome by the criteria"
-        " of our plan."
+        "The first column describes each comparison by the training text, the size of the model (layers × width), the"
+        " number of training tokens in millions (M) and the number of seeds. The text after the colon states the"
+        " outcome according to the criteria of our plan."
     )
     return {"remark": f"{too_small(cases.values(), starts.PAPERS)} {rows}"}
 
@@ -199,11 +203,11 @@ factors = pd.DataFrame(
 # ## A larger initial scale helps small models even without symmetry
 #
 # According to [a second-hand reading](../notation.md#the-audit) of the authors' code, their symmetric initialisation changes
-# not only the symmetry of $\Wqk$. The code draws the query, key and value weights anew with the default initialisation of
-# PyTorch. As a result, the scale of $\Wqk$ changes by a factor that depends on the width of the model, and the biases become
-# random. Our initialisation `default-linear` makes the same changes without setting the keys equal to the queries. In all
-# {glue:text}`n-untied` planned comparisons, encoders initialised with `default-linear` have a lower final loss than encoders
-# with the usual random initialisation. Most of the gain from the authors' initialisation [does not come from
+# more than just the symmetry of $\Wqk$. The code draws the query, key and value weights anew with the default initialisation
+# of PyTorch. As a result, the scale of $\Wqk$ changes by a factor that depends on the width of the model, and the biases
+# become random. Our `default-linear` initialisation makes the same changes without setting the keys equal to the queries. In
+# all {glue:text}`n-untied` planned comparisons, encoders initialised with `default-linear` have a lower final loss than
+# encoders with the usual random initialisation. Most of the gain from the authors' initialisation [does not come from
 # symmetry](symmetric_initialisation_details.py#the-released-initialisation-part-by-part).
 #
 # {glue:md}`factor-at-width:myst` We have tested `default-linear` only up to a width of {glue:text}`widest` ({numref}`tab-init-scale`).

@@ -16,21 +16,21 @@
 # trained to predict the next token.
 #
 # **The prediction about symmetry is confirmed: in {glue:text}`s-holds` pairs of models whose scores the authors released,
-# the encoder has the higher symmetry score at the end of training** {glue:md}`measured:myst`. **The prediction about
+# the encoder has the higher symmetry score at the end of training.** {glue:md}`measured:myst` **The prediction about
 # directionality is undecided: the decoder is the more directional model in only {glue:text}`d-holds` pairs, and the
-# difference between the two models is larger than expected by chance in only {glue:text}`n-apart` pair**
-# {glue:md}`not-shown:myst`. In our character-level models, both differences between encoders and decoders depend on the type
-# of positional encoding {glue:md}`in-small-models:myst`. With learned position embeddings, which the paper's models have,
+# difference between the two models is larger than expected by chance in only {glue:text}`n-apart` pair.**
+# {glue:md}`not-shown:myst` In our character-level models, both differences between encoders and decoders depend on the type
+# of positional encoding. {glue:md}`in-small-models:myst` With learned position embeddings, which the paper's models have,
 # both differences have the sign that the paper predicts. With rotary position embeddings, both differences have the opposite
 # sign, although the interval for the difference in directionality excludes zero in only {glue:text}`d-rotary-reversed` of
 # {glue:text}`d-rotary-characters` experiments.
 #
-# Two facts about the authors' models may surprise readers of the paper. First, the decoders with 4 layers end at symmetry scores
-# between {glue:text}`skew-least` and {glue:text}`skew-most`, so their query-key matrices are more skew-symmetric than
-# symmetric. The paper, which shows only models with 12 layers, calls the matrices of decoders "almost
-# non-symmetric" (Section 4.1, second paragraph). Second, according to a second-hand [audit](../notation.md#the-audit)
-# of the authors' code, the authors' decoders were trained to predict only the masked tokens, and every token of the authors'
-# Wikipedia and Red Pajama is a single character.
+# Two facts about the authors' models may surprise readers of the paper. First, the decoders with 4 layers end at symmetry
+# scores between {glue:text}`skew-least` and {glue:text}`skew-most`, so their query-key matrices are more skew-symmetric than
+# symmetric. The paper, which shows only models with 12 layers, calls the matrices of decoders "almost non-symmetric"
+# (Section 4.1, second paragraph). Second, according to a second-hand [audit](../notation.md#the-audit) of the authors' code,
+# their decoders were trained to predict only the masked tokens, and in their versions of Wikipedia and Red Pajama, every
+# token is a single character.
 
 # %% tags=["remove-cell"]
 from chapters.training_scores.planned import OF_CHARACTERS, difference_table, planned_of, planned_pairs
@@ -86,9 +86,10 @@ released_over_steps()
 # {glue:text}`gap-sd-12` with 12 layers and {glue:text}`gap-sd-4` with 4 layers.
 #
 # **Our models.** We trained {glue:text}`n-runs` [small models](training_scores_details.py#recorded-runs) with learned
-# position embeddings. We also use the {glue:text}`n-experiments` planned experiments of the page [Why](why.py), in which we
-# trained the same models with learned and with rotary position embeddings. Our decoders are trained to predict the next
-# token at every position. Square brackets contain 95 % confidence intervals over at least three seeds.
+# position embeddings. We also use the {glue:text}`n-experiments` planned experiments that are described on the page
+# [*Why*](why.py), in which we trained the same models with learned and with rotary position embeddings. Our decoders are
+# trained to predict the next token at every position. Square brackets contain 95 % confidence intervals over at least three
+# seeds.
 #
 # :::{admonition} How sure is this?
 # - We know the authors' scores only second-hand. The audit was based on the authors' result files and code, neither of which
@@ -125,8 +126,8 @@ table(
     "(symmetry)",
     "at the end of training, encoders are more symmetric than decoders on every dataset",
     Verdict.HOLDS,
-    printed="""\"[E]ncoder-only models show a higher degree of symmetry than decoder-only models", and "this difference", like the
-    difference in directionality, was observed "on all datasets we tested".""",
+    printed="""\"[E]ncoder-only models show a higher degree of symmetry than decoder-only models". The paper adds that "this
+    difference", like the difference in directionality, was observed "on all datasets we tested".""",
     place=SECOND,
 )
 def symmetry_in_training():
@@ -147,10 +148,10 @@ show(symmetry_in_training(), unfolded=True)
 
 # %% [markdown]
 # **In our small models, whether the encoder or the decoder is more symmetric depends on the type of positional encoding.**
-# With learned position embeddings, the encoders learned more than the frequencies of the tokens in {glue:text}`n-learned`
-# planned experiments. In all of these experiments, the encoders are more symmetric than the decoders, and the confidence
-# interval of the difference excludes zero. With rotary position embeddings, the decoders are more symmetric than the
-# encoders in {glue:text}`n-rotary-decoders` of {glue:text}`n-rotary` planned experiments, and the intervals of these
+# In {glue:text}`n-learned` planned experiments, the encoders with learned position embeddings learned more than the
+# frequencies of the tokens. In all of these experiments, the encoders are more symmetric than the decoders, and the
+# confidence interval of the difference excludes zero. With rotary position embeddings, the decoders are more symmetric than
+# the encoders in {glue:text}`n-rotary-decoders` of {glue:text}`n-rotary` planned experiments, and the intervals of these
 # differences exclude zero. The page [Why](why.py#what-we-changed) lists every experiment.
 #
 # **The symmetry of encoders grows during training.** In all six of the authors' encoders, the symmetry score increases
@@ -163,26 +164,27 @@ show(symmetry_in_training(), unfolded=True)
 #
 # ## Whether decoders become more directional is undecided
 #
-# **The authors' models do not settle the question.** The decoder is the more directional model in only {glue:text}`d-holds`
-# pairs, namely in the 12-layer models trained on {glue:text}`d-which`. Of these datasets, {glue:text}`which-apart` is the
-# only one on which the difference is larger than expected by chance. Earlier in training, some of the differences are much
-# larger ({numref}`fig-training-released`), because most of the authors' encoders are initially [dominated by
-# rows](training_scores_details.py#rows-first-then-columns). Columns with large norms are not specific to decoders. At the
-# end of training, the directionality score is negative in all {glue:text}`n-models` models, encoders included.
+# **The authors' models do not settle whether decoders are more directional than encoders.** The decoder is the more
+# directional model in only {glue:text}`d-holds` pairs, namely in the 12-layer models trained on {glue:text}`d-which`. Of
+# these datasets, {glue:text}`which-apart` is the only one on which the difference is larger than expected by chance. Earlier
+# in training, some of the differences are much larger ({numref}`fig-training-released`), because in most of the authors'
+# encoders, [rows dominate at first](training_scores_details.py#rows-first-then-columns). Columns with large norms are not
+# specific to decoders. At the end of training, the directionality score is negative in all {glue:text}`n-models` models,
+# encoders included.
 #
 # The paper predicts that these columns grow during training, but we cannot tell whether they do. In the decoders with 12
-# layers, columns already dominate at step {glue:text}`first-step` of {glue:text}`last-step`, the first step for which scores
-# were released: the directionality scores lie between {glue:text}`d-first-low` and {glue:text}`d-first-high` at this step,
-# and between {glue:text}`d-end-low` and {glue:text}`d-end-high` at the end of training. After this step, the scores of the
-# encoders decrease by more than the scores of the decoders, so the difference between encoder and decoder becomes smaller in
-# all three pairs with 12 layers.
+# layers, columns already dominate at step {glue:text}`first-step` of {glue:text}`last-step`, which is the first step for
+# which scores were released. The directionality scores of these decoders lie between {glue:text}`d-first-low` and
+# {glue:text}`d-first-high` at this step, and between {glue:text}`d-end-low` and {glue:text}`d-end-high` at the end of
+# training. After this step, the scores of the encoders decrease by more than the scores of the decoders, so the difference
+# between encoder and decoder becomes smaller in all three pairs with 12 layers.
 #
-# **In our small models, the answer depends on the type of positional encoding** ({numref}`tab-training-positions-d`). With
-# learned position embeddings, the decoders are more directional than the encoders in all {glue:text}`d-learned-met`
-# character-level experiments, and all intervals exclude zero. With rotary position embeddings, the encoders are more
-# directional than the decoders in {glue:text}`d-rotary-negative` of these experiments, but the interval excludes zero in
-# only {glue:text}`d-rotary-reversed` of them. The experiments with subword tokens do not answer the question, because the
-# confidence intervals of all the differences include zero.
+# **In our small models, whether encoders or decoders are more directional depends on the type of positional encoding**
+# ({numref}`tab-training-positions-d`). With learned position embeddings, the decoders are more directional than the encoders
+# in all {glue:text}`d-learned-met` character-level experiments, and all intervals exclude zero. With rotary position
+# embeddings, the encoders are more directional than the decoders in {glue:text}`d-rotary-negative` of these experiments, but
+# the interval excludes zero in only {glue:text}`d-rotary-reversed` of them. The experiments with subword tokens do not show
+# which models are more directional, because the confidence intervals of all the differences include zero.
 
 # %% tags=["remove-input"]
 table(

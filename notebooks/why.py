@@ -88,9 +88,9 @@ Markdown(
     f"**{crossing.sentences(chosen)}** {strength('in small models')}{crossing.unplanned(chosen)}"
     f"{places.in_short(seen)}\n\n"
     "How could the positional encoding affect symmetry? With learned position embeddings, a model compares positions by"
-    " means of $W_{qk}$. An encoder has to compare a hidden token with positions on both sides. For a single layer at the"
-    " start of training, we prove that, under certain conditions, it therefore learns to compare positions symmetrically."
-    f" {strength('proven')} Whether trained models become symmetric for this reason remains open."
+    " means of $W_{qk}$. An encoder has to compare a hidden token with positions on both sides. We prove that, under"
+    " certain conditions, an encoder with a single layer therefore learns to compare positions symmetrically at the start"
+    f" of training. {strength('proven')} Whether trained models become symmetric for this reason remains open."
     f" {findings.counted(tested)} {strength('not shown')}"
 )
 
@@ -180,15 +180,15 @@ Markdown(places.told_of_ours(seen))
 
 # %% tags=["remove-input"]
 Markdown(
-    f"""We prove four theorems about the part of $W_{{qk}}$ that compares positions, and about the conditions under which it is symmetric.
+    f"""We prove four theorems about the part of $W_{{qk}}$ that compares positions, and about the conditions under which this part is symmetric.
 {strength("proven")}
 
-- **A window on both sides teaches a symmetric comparison of positions.** Suppose that a token contributes to a
+- **If an encoder uses both sides of a token in the same way, it starts to learn a symmetric comparison of positions.** Suppose that a token contributes to a
   prediction in the same way, whether the token is to the left or to the right of the predicted position. Then, at the start
   of masked training, the update of this part of $W_{{qk}}$ is symmetric, except for a term from the two ends of the sequence.
   If the output weights are tied to the token embeddings, the first step of masked training teaches the model to use tokens
-  in this way, whatever the text is ([theorem and conditions](positions_theory.py)).
-- **On slow waves, left and right look almost alike.** Learned position embeddings contain waves, that is, components that resemble sine curves
+  on the left and on the right in the same way, whatever the text is (see the [theorem and its conditions](positions_theory.py)).
+- **For a slow wave, a shift to the left and a shift to the right are almost the same.** Learned position embeddings contain waves, that is, components that resemble sine curves
   {{cite}}`yamamoto2023`. In an encoder that keeps positions apart from content, these waves were found to be slow
   {{cite}}`lequeu2026`. Consider a head that always attends a few positions ahead. A slow wave hardly changes over these few
   positions, so the part of $W_{{qk}}$ that belongs to this wave is nearly symmetric, even though the head attends to one side
@@ -207,13 +207,14 @@ Markdown(
 figures.turned_waves(2, (32, 8))
 
 # %% [markdown]
-# These theorems are about a single layer at the start of training, about waves, or about texts. They do not cover trained
-# models with several layers, so we tested in experiments whether such models behave as the theorems suggest.
+# Some of these theorems are about a single layer at the start of training, and the others are about waves or about the
+# statistics of texts. The theorems do not cover trained models with several layers, so we tested in experiments whether such
+# models behave as the theorems suggest.
 #
 # ## What we tested, and what came out
 #
 # We wrote a plan for every experiment before its first run. In each plan, we fixed the quantity that we would measure, the
-# outcome that would refute our explanation, and the random seeds. {numref}`tab-why-findings` lists first the results that
+# outcome that would refute our explanation, and the random seeds. {numref}`tab-why-findings` begins with the results that
 # contradict our explanations.
 
 # %% tags=["remove-input"]
@@ -237,12 +238,11 @@ glue("equal-loss", as_score(at_equal_loss.value))
 # In three of these experiments, the encoders hardly learned anything: their held-out loss stayed above {glue:text}`plateau`
 # nats, the level of a model that knows little more than how frequent each character is. Our plans did not say how to judge
 # such models, so we count these results neither for nor against the explanation. Encoders trained with random characters in
-# place of the mask also end at a higher loss, so they might only be at an earlier stage of training. At equal loss, however,
-# the difference in symmetry remains ({glue:text}`equal-loss` on average). We had not planned to compare the encoders at
-# equal loss.
+# place of the mask also end at a higher loss than encoders trained with the mask, so they might simply be at an earlier
+# stage of training. At equal loss, however, the difference in symmetry remains ({glue:text}`equal-loss` on average). We had
+# not planned to compare the encoders at equal loss.
 #
-# Each experiment is described in detail, with its criteria, figures and checks, on the page [Why, the planned
-# experiments](why_plans.py).
+# Each experiment, with its criteria, figures and checks, is described in detail on the page [](why_plans.py).
 
 # %% tags=["remove-cell"]
 released = directions(recorded_coherence())
@@ -273,10 +273,10 @@ Markdown(
     f" of directionality that does not depend on the choice of basis. {strength('measured, unexplained')} We had"
     " expected the heads of an encoder to have independent directions, as in the null model. This expectation is"
     f" refuted: the heads of an encoder agree more than expected by chance (p = {released.encoders.p:.5f}), although"
-    " less than the heads of a decoder. We tested this on the same weights on which we had first noticed it, so the"
-    " result is not an independent confirmation. Other authors have already split the scores of single heads into a"
-    " symmetric and a skew-symmetric part {cite}`jamil2026`. Here we measure whether these parts reinforce or cancel"
-    " each other over the heads of a layer."
+    " less than the heads of a decoder. We tested for this agreement on the same weights in which we had first noticed"
+    " it, so the result is not an independent confirmation. Other authors have already split the scores of single"
+    " heads into a symmetric and a skew-symmetric part {cite}`jamil2026`. Here we measure whether these parts"
+    " reinforce or cancel each other over the heads of a layer."
 )
 
 # %% tags=["remove-cell"]
@@ -289,10 +289,10 @@ glue("undated", spelled(len(set(positions.UNDATED) & every.keys())))
 
 # %% [markdown]
 # :::{admonition} How sure is this?
-# - **Our models are small.** They have four layers, and most of them are character-level models. Encoders that are trained on
-#   subword tokens with learned position embeddings become symmetric as well. With rotary position embeddings, however, decoders
-#   that are trained on subword tokens are hardly more symmetric than the corresponding encoders ({numref}`tab-why-crossing`). We
-#   do not know whether large models behave in the same way.
+# - **Our models are small.** These models have four layers, and most of them are character-level models. Encoders that are
+#   trained on subword tokens with learned position embeddings become symmetric as well. With rotary position embeddings,
+#   however, decoders that are trained on subword tokens are hardly more symmetric than the corresponding encoders
+#   ({numref}`tab-why-crossing`). We do not know whether large models behave in the same way.
 # - **We did not plan to compare encoders with decoders under rotary position embeddings.** Our plans ask whether encoders
 #   lose their symmetry. We noticed only afterwards that decoders are more symmetric than encoders under rotary position
 #   embeddings. This difference between decoders and encoders is larger than the variation between seeds in
@@ -301,13 +301,13 @@ glue("undated", spelled(len(set(positions.UNDATED) & every.keys())))
 #   position embeddings reach a lower loss than encoders with learned position embeddings. When we compare the two types of
 #   encoders at equal loss, encoders with rotary position embeddings still have a lower symmetry score
 #   ({numref}`tab-positions-equal-loss`).
-# - **Positions are not the whole reason.** Even if we remove the directions of the position embeddings from the $W_{qk}$ of BERT,
-#   the remaining matrix has symmetry scores between {glue:text}`bert-outside` ([In trained
-#   models](positions.py#in-trained-models)).
-# - **The plans came first, the ideas did not.** We had looked at exploratory runs before we wrote the plans, and each plan lists
-#   these runs. For {glue:text}`undated` of the experiments in {numref}`tab-why-crossing`, a reader cannot check that the plan
-#   came before the runs, because the early history of the repository was lost. Each experiment on the reason has at most
-#   {glue:text}`seeds-why` seeds per setting.
+# - **Positions do not fully explain the symmetry.** Even if we remove the directions of the position embeddings from the
+#   $W_{qk}$ of BERT, the remaining matrix has symmetry scores between {glue:text}`bert-outside` (see [the measurements in
+#   trained models](positions.py#in-trained-models)).
+# - **We wrote the plans before the planned runs, but after exploratory runs.** Each plan lists the exploratory runs that we
+#   had seen before we wrote the plan. For {glue:text}`undated` of the experiments in {numref}`tab-why-crossing`, a reader
+#   cannot check that the plan came before the runs, because the early history of the repository was lost. The experiments on
+#   the cause of the symmetry have at most {glue:text}`seeds-why` seeds per setting.
 # :::
 #
 # ## What it means for you

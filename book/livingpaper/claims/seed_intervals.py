@@ -115,6 +115,6 @@ def too_small(cases: Iterable[Case], spoken_of: Training) -> str:
     )
     return (
         f"Our models have {layers} layers and a hidden size of {width}, and they were trained on {tokens} tokens. Each"
-        f" of them is smaller or was trained on fewer tokens than the smallest model to which the paper's statement"
-        f" refers ({spoken_of}), so our measurements do not affect the verdict."
+        " of them either is smaller than the smallest model to which the paper's statement refers"
+        f" ({spoken_of}) or was trained on fewer tokens than this model, so our measurements do not affect the verdict."
     )

@@ -40,6 +40,7 @@ def lines(experiments: Mapping[str, Judged]) -> CaptionedFigure:
     """
     figure, panels = new_figure(7.2, 3.0, 1, len(experiments), sharey=True, squeeze=False)
     brief = []
+    changes: dict[str, list[str]] = {part: [] for part in PARTS}
     for panel, (title, judgement) in zip(panels[0], experiments.items(), strict=True):
         ends: dict[str, list[float]] = {}
         for part, objective in PARTS.items():
@@ -61,6 +62,8 @@ def lines(experiments: Mapping[str, Judged]) -> CaptionedFigure:
         panel.grid(False, axis="x")
         words = (f"{part}s {number(first, 2)} and {number(second, 2)}" for part, (first, second) in ends.items())
         brief.append(f"{title}: {', '.join(words)}")
+        for part, (first, second) in ends.items():
+            changes[part].append(f"from {number(first, 2)} to {number(second, 2)}")
     panels[0, 0].set_ylabel("symmetry $s$ of $W_{qk}$")
     handles = [
         panels[0, 0].plot([], [], color=PART_COLOURS[part], linewidth=2.5, label=f"{part}s")[0] for part in PARTS
@@ -69,8 +72,10 @@ def lines(experiments: Mapping[str, Judged]) -> CaptionedFigure:
     seeds = [str(len(judgement.arms["mlm-learned"])) for judgement in experiments.values()]
     caption = (
         "Symmetry of $W_{qk}$ after training (median over layers) with learned position embeddings and with rotary"
-        f" position embeddings. Each thin line shows a seed ({joined_by_and(seeds)} seeds from left to right), and the bold"
-        f" lines show the means. Means with learned and with rotary position embeddings: {'; '.join(brief)}."
+        f" position embeddings. Each thin line shows a seed ({joined_by_and(seeds)} seeds from left to right), and the"
+        " bold lines show the means. From left to right, the mean score of encoders changes"
+        f" {joined_by_and(changes['encoder'])} if rotary position embeddings replace learned ones, and the mean score"
+        f" of decoders changes {joined_by_and(changes['decoder'])}."
     )
     alt = f"Lines from learned to rotary position embeddings, for encoders and decoders. Means: {'; '.join(brief)}."
     return CaptionedFigure(figure, "fig-why-crossing", caption, alt)
@@ -114,7 +119,7 @@ def unplanned(judgement: Judged) -> str:
     """That no plan asked whether decoders overtake encoders; empty where they do not."""
     if leader(encoder_minus_decoder(judgement, "rotary")) != "decoders":
         return ""
-    return " We had planned to test only whether the score of encoders drops, and noticed the reversal afterwards."
+    return " We had planned to test only whether the score of encoders drops, and we noticed the reversal afterwards."
 
 
 def leader(difference: Estimate) -> str:
@@ -129,8 +134,8 @@ def ahead(learned: Estimate, rotary: Estimate) -> str:
     first, second = leader(learned), leader(rotary)
     if first and second and first != second:
         return (
-            f"So {first} are more symmetric than {second} if both have learned position embeddings, and less symmetric if"
-            " both have rotary position embeddings."
+            f"So {first} are more symmetric than {second} if both have learned position embeddings, but less symmetric"
+            " if both have rotary position embeddings."
         )
     if first and first == second:
         return f"So {first} are the more symmetric models with both types of position embeddings."

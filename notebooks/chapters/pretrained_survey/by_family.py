@@ -48,12 +48,13 @@ def symmetry_by_family(models: Chosen, unsized: str) -> CaptionedFigure:
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     count = models.released.groupby("part").size()
     toys = [family for family in order if TOYS in family.lower()]
-    toys_told = f"The models of {joined_by_and(toys)} are toys that were trained on short stories." if toys else ""
+    toys_told = f"The {joined_by_and(toys)} models are toy models that were trained on short stories." if toys else ""
     medians = {part: number(models.released.query("part == @part")["s"].median(), 2) for part in PARTS.values()}
-    caption = f"""Symmetry score $s$ of {len(rows)} language models, with one row for each family. Larger points are larger
-    models. Circles are {count["encoder"]} encoders and {count["decoder"]} decoders whose scores the authors released, with a
-    median of {medians["encoder"]} for encoders and {medians["decoder"]} for decoders. Squares are the encoders and the decoders
-    of released encoder-decoder models, and open circles are models that we scored ourselves. {toys_told} {unsized}"""
+    caption = f"""Symmetry score $s$ of {len(rows)} language models, with one row for each family. Larger points are
+    larger models. Filled circles show the {count["encoder"]} encoders and {count["decoder"]} decoders whose scores
+    the authors released. The median score is {medians["encoder"]} for these encoders and {medians["decoder"]} for
+    these decoders. Squares show the encoders and the decoders of released encoder-decoder models, and open circles
+    show models that we scored ourselves. {toys_told} {unsized}"""
     alt = f"""Dot plot of the symmetry score with a row for each of {len(order)} families. The released encoders have a median
     of {medians["encoder"]}, and the released decoders have a median of {medians["decoder"]}."""
     return CaptionedFigure(figure, "fig-survey-families-of-text", " ".join(caption.split()), alt)

@@ -67,8 +67,8 @@ def exceptions(released: pd.DataFrame) -> str:
     note = f", {ONE_LAYER[decoders[0]]}," if decoders[0] in ONE_LAYER else ""
     if len(encoders) == 1:
         return f"The decoder has the higher score in only one pair, {encoders[0]} against {decoders[0]}."
-    return f"""The decoder has the higher score in only {len(lost)} pairs. Their decoder is {decoders[0]}{note} and their
-        encoders are {joined_by_and(encoders)}."""
+    return f"""The decoder has the higher score in only {len(lost)} pairs. In these pairs, the decoder is
+        {decoders[0]}{note} and the encoders are {joined_by_and(encoders)}."""
 
 
 def by_size(released: pd.DataFrame) -> str:
@@ -145,8 +145,8 @@ def inside_encoder_decoder_models(halves_of: pd.DataFrame) -> str:
     rho = number(rank_correlation(own, "encoder"), 2, "+")
     if float(own["s"].iloc[-1]) <= float(own["s"].iloc[0]):
         return f"In the encoders inside the {len(own)} {family} models, the symmetry score does not grow with size, either."
-    return f"""The encoders inside encoder-decoder models do not follow this rule. In the {len(own)} models of the {family}
-        family, the symmetry score of the encoder increases with the number of parameters, from
+    return f"""The encoders inside encoder-decoder models do not become less symmetric with size. In the {len(own)}
+        models of the {family} family, the symmetry score of the encoder increases with the number of parameters, from
         {number(own["s"].iloc[0], 2)} in {own["model"].iloc[0]} to {number(own["s"].iloc[-1], 2)} in
         {own["model"].iloc[-1]} (rank correlation {rho}). Size alone therefore does not explain the symmetry."""
 
@@ -235,8 +235,8 @@ def of_text_alone(stacks: pd.DataFrame) -> str:
         {share_of(won, pairs)} pairs of an encoder family and a decoder family ({percent(won, pairs)})"""
     if compared(chosen, "symmetry").side == 1:
         return f"{said}, which is more than expected by chance."
-    return f"""{said}, but these are too few families to exclude chance. A *family* is a group of models that share authors,
-        data or training recipe."""
+    return f"""{said}, but with so few families, this result could be due to chance. A *family* is a group of models
+        that share authors, data or training recipe."""
 
 
 def read_here(stacks: pd.DataFrame) -> pd.DataFrame:

@@ -87,10 +87,10 @@ def plans_figure(plans: Sequence[Setting]) -> CaptionedFigure:
     caption = (
         "Difference in final held-out loss between symmetric and random initialisation of equal scale in our planned"
         " comparisons. Circles show means over seeds, horizontal lines show 95 % confidence intervals, and thin"
-        " strokes show single seeds. Negative values favour symmetric initialisation. The label of each row gives"
-        " the size of the model (layers × width), the number of training tokens in millions (M), the training text and, in"
-        " parentheses, the number of seeds. After the colon, the label states the outcome by the criteria of our"
-        f" plan. The grey band marks differences of less than {BAND} nats, which we had declared negligible in"
+        " strokes show single seeds. Negative values favour symmetric initialisation. The label of each row gives the"
+        " size of the model (layers × width), the number of training tokens in millions (M), the training text and, in"
+        " parentheses, the number of seeds. The text after the colon states the outcome according to the criteria of"
+        f" our plan. The grey band marks differences of less than {BAND} nats, which we had declared negligible in"
         " advance. A circle is filled if the interval excludes 0, and an arrow marks an interval that extends beyond"
         f" ±{CLIP} nats."
     )
@@ -154,8 +154,9 @@ def loss_curves(panels: Mapping[str, Mapping[str, Arm]]) -> CaptionedFigure:
         sns.lineplot(curves, palette=COLOURS, ax=panel, **style)
         panel.set(title=title, ylim=(means.min().min() - 0.05, means.iloc[len(means) // 12].max() + 0.05))
     told = ", ".join(f"{arm} in {count}" for arm, count in lowest.most_common())
-    caption = """Held-out loss with each initialisation. Lines show the mean over seeds, and shaded bands extend from the lowest
-    to the highest seed. The first few steps, which are similar for all initialisations, are cut off."""
+    caption = """Held-out loss with each initialisation. Lines show the mean over seeds, and shaded bands extend from
+    the lowest to the highest value over seeds. The first few steps, which are similar for all initialisations, are
+    cut off."""
     alt = f"""Line plots of the held-out loss over training steps, with one panel for each setting and one line for each
     initialisation. The initialisation with the lowest final loss is {told} of {len(panels)} panels."""
     return CaptionedFigure(figure, "fig-init-shape", caption, alt)
@@ -228,11 +229,10 @@ def second_seed(main: Sequence[Setting], shown: Setting, seeds: tuple[int, int],
         "Speed-ups between randomly initialised models that differ only in their seed. The left panel shows the"
         f" training losses of two models ({shown.label}, seeds {seeds[0]} and {seeds[1]}), and the dotted line marks"
         f" the final loss of the model with seed {seeds[1]}. In the right panel, each circle represents one pair of"
-        " seeds, and *never* means that the model with the first seed does not reach the final loss of the model"
-        f" with the second seed. The diamonds show the speed-ups of {as_percent(in_table.min())} to"
-        f" {as_percent(most)} that the authors report for symmetric initialisation in their Table 1. Each of these"
-        " speed-ups was measured with a single seed after much longer training, so we do not know how much they vary"
-        " between seeds."
+        " seeds. The label *never* means that the model with the first seed does not reach the final loss of the model"
+        f" with the second seed. The diamonds show the speed-ups of {as_percent(in_table.min())} to {as_percent(most)}"
+        " that the authors report for symmetric initialisation in their Table 1. Each of these speed-ups was measured"
+        " with a single seed after much longer training, so we do not know how much they vary between seeds."
     )
     alt = (
         "Left: two training-loss curves. Right: dot plot of speed-ups, with one row for each type of model."

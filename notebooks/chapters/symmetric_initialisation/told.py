@@ -7,7 +7,7 @@ from scipy import stats
 from chapters.symmetric_initialisation.speed_ups import speed_up_of
 from chapters.symmetric_initialisation.starts import AGAIN, FOUND, Outcome, Setting
 from attngeo.experiments.runs.estimates import LEVEL, NEVER
-from attngeo.experiments.runs.numbers_in_words import as_percent, extent, number, spelled
+from attngeo.experiments.runs.numbers_in_words import as_percent, extent, joined_by_and, number, spelled
 
 COUNTED = "planned comparisons of small encoders"
 
@@ -105,10 +105,12 @@ def below_zero(plans: Sequence[Setting]) -> str:
                 " symmetric initialisation as only slightly faster in this comparison."
             )
     if len(plans) > len(compared) > 1:
-        sentences.append(
-            "The figure also shows comparisons that we do not count here, namely a replication with new seeds or"
-            " comparisons of decoders."
-        )
+        kinds = {
+            "a replication with new seeds": any(p.plan == AGAIN for p in plans),
+            "comparisons of decoders": any(not p.encoder for p in plans),
+        }
+        extra = joined_by_and([words for words, among in kinds.items() if among])
+        sentences.append(f"The figure also shows comparisons that we do not count here, namely {extra}.")
     return " ".join(sentences)
 
 
@@ -144,4 +146,4 @@ def scale_at(width: int, factor: float) -> str:
         return f"{where} increases the scale of $W_{{qk}}$ by a factor of {factor:.2f}."
     if factor < 0.8:
         return f"{where} reduces the scale of $W_{{qk}}$ to {factor:.2f} times its usual value."
-    return f"{where} changes the scale of $W_{{qk}}$ only by a factor of {factor:.2f}."
+    return f"{where} changes the scale of $W_{{qk}}$ by a factor of only {factor:.2f}."

@@ -374,17 +374,19 @@ def released_over_steps() -> CaptionedFigure:
     s, gaps = released_ends("s"), [gap for layers in LINES for gap in released_gaps(layers)]
     symmetric = f"{share_of((s['encoder'] > s['decoder']).sum(), len(s))} pairs"
     positive = f"{share_of(sum(gap.estimate.value > 0 for gap in gaps), len(gaps))} pairs"
-    apart = spelled(sum(gap.met or gap.reversed for gap in gaps))
+    n_apart = sum(gap.met or gap.reversed for gap in gaps)
+    apart = "Only one difference lies" if n_apart == 1 else f"Of these differences, {spelled(n_apart)} lie"
     caption = f"""Symmetry score $s$ of the authors' encoders (blue) and decoders (orange) over the course of training
     (top), and the directionality score $d$ of the encoder minus $d$ of the decoder (bottom). Solid lines show models
-    with 12 layers, and dashed lines show models with 4 layers. Every score is the median over layers, and the coloured
-    bands extend from the lower to the upper quartile. Each model was trained once. The paper predicts a positive
-    difference in $d$. The grey bands show how much $d$ differs between two randomly initialised models
-    (±{spelled(SCATTER)} standard deviations), for 12 layers (narrow and dark) and for 4 layers (wide and light). At the end of training, the encoder has the higher symmetry score in {symmetric}. The difference in $d$ is
-    positive in {positive}. The number of differences outside the band for their number of layers is {apart}."""
-    alt = f"""Line plots over training steps, with one column per dataset. At the end, the symmetry score of the encoder
-    is higher than that of the decoder in {symmetric}. In the lower row, the difference in directionality is positive at
-    the end in {positive}. The number of differences outside their grey band is {apart}."""
+    with 12 layers, and dashed lines show models with 4 layers. Every score is the median over layers, and the
+    coloured bands extend from the lower to the upper quartile. Each model was trained once. The paper predicts a
+    positive difference in $d$. The grey bands show how much $d$ differs between two randomly initialised models
+    (±{spelled(SCATTER)} standard deviations), for 12 layers (narrow and dark) and for 4 layers (wide and light). At
+    the end of training, the encoder has the higher symmetry score in {symmetric}. The difference in $d$ is positive
+    in {positive}. {apart} outside the grey band for the same number of layers."""
+    alt = f"""Line plots over training steps, with one column per dataset. At the end, the symmetry score of the
+    encoder is higher than that of the decoder in {symmetric}. In the lower row, the difference in directionality is
+    positive at the end in {positive}. {apart} outside the grey band for the same number of layers."""
     return CaptionedFigure(figure, "fig-training-released", caption, alt)
 
 
@@ -411,8 +413,8 @@ def over_steps(pairs: Sequence[Contrast], name: str) -> CaptionedFigure:
     several = " to ".join(map(str, sorted({seeds[0], seeds[-1]})))
     symmetric = sum(pair.first.mean("symmetry") > pair.second.mean("symmetry") for pair in pairs)
     columns = sum(pair.first.mean("directionality") > pair.second.mean("directionality") for pair in pairs)
-    lines = f"""Each line is the median over layers, averaged over {several} seeds, and the coloured band extends from the
-    lowest to the highest seed."""
+    lines = f"""Each line is the median over layers, averaged over {several} seeds, and the coloured band extends from
+    the lowest to the highest value over seeds."""
     if several == "1":
         lines = "Each line is the median over layers in a single training run."
     caption = f"""Loss on held-out text and scores of the sum over heads during training. {lines} The grey band extends

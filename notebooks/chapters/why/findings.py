@@ -442,13 +442,10 @@ def counted(findings: Sequence[Finding]) -> str:
         "refuted": AGAINST,
     }
     counts = {words: sum(finding.outcome in known for finding in ours) for words, known in outcomes.items()}
-    told = [f"{words} in {spelled(count)}" for words, count in counts.items() if count]
+    told = [f"{words} in {spelled(count)} experiment{'s' * (count > 1)}" for words, count in counts.items() if count]
     sentences = [f"We planned {spelled(len(findings))} experiments to test explanations of this kind."]
     if told:
-        sentences.append(
-            f"Judged by the criteria of the plans, the explanation under test was {joined_by_and(told)} of these"
-            " experiments."
-        )
+        sentences.append(f"By the criteria of the plans, the explanation under test was {joined_by_and(told)}.")
     if unlearned := sum(not finding.learned for finding in findings):
         where = "another experiment" if unlearned == 1 else f"{spelled(unlearned)} other experiments"
         sentences.append(f"In {where}, the models hardly learned anything, so we do not count the results as evidence.")

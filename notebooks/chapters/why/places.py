@@ -79,8 +79,8 @@ def told_of_ours(rows: pd.DataFrame) -> str:
     else:
         follows = "So the attention scores between positions lose some of their symmetry, but less than $W_{qk}$."
     return (
-        f"{measured} {follows} We had not planned this measurement. We made it for the first time before all training"
-        " runs of the experiment were complete, and repeated it later with every model that had been saved."
+        f"{measured} {follows} We had not planned this measurement. We first made it while some training runs of the"
+        " experiment were still unfinished, and we repeated it later with every model that had been saved."
     )
 
 

@@ -103,9 +103,9 @@ def test_experiments_are_counted_by_what_they_are_evidence_for():
     made.append(findings.Finding("unlearned", "asked", "found", "the lead falls", learned=False))
     made.append(findings.Finding("theorem", "asked", "found", findings.NOT_MET, about_the_paper=True))
     assert findings.counted(made) == (
-        "We planned seven experiments to test explanations of this kind. Judged by the criteria of the plans, the"
-        " explanation under test was confirmed in one, confirmed in part in one and refuted in two of these"
-        " experiments. In another experiment, the models hardly learned anything, so we do not count the results as"
+        "We planned seven experiments to test explanations of this kind. By the criteria of the plans, the"
+        " explanation under test was confirmed in one experiment, confirmed in part in one experiment and refuted in"
+        " two experiments. In another experiment, the models hardly learned anything, so we do not count the results as"
         " evidence. One experiment tested the"
         " assumption of the paper's Theorem 2.4, which is not met early in training. One experiment is not complete"
         " yet."
