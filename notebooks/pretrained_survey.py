@@ -204,7 +204,9 @@ of_families_here = without(families(whole(evidence().layers), PARTS), leave_out)
 middle = of_families_here.groupby("attention")[["heads", "symmetry"]].median()
 outside = heads_outside(evidence())
 exception = (
-    " BART g2p is [the exception described below](#the-models-whose-weights-we-read)." if "BART g2p" in unsized else ""
+    " The encoder of BART g2p is less symmetric than some decoders ([see below](#the-models-whose-weights-we-read))."
+    if "BART g2p" in unsized
+    else ""
 )
 for name, value in {
     "falls": told.one_line(told.falls_with_size(released)),

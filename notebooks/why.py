@@ -242,7 +242,8 @@ glue("equal-loss", as_score(at_equal_loss.value))
 # stage of training. At equal loss, however, the difference in symmetry remains ({glue:text}`equal-loss` on average). We had
 # not planned to compare the encoders at equal loss.
 #
-# Each experiment, with its criteria, figures and checks, is described in detail on the page [](why_plans.py).
+# Each experiment, with its criteria, figures and checks, is described in detail on the [page about the planned
+# experiments](why_plans.py).
 
 # %% tags=["remove-cell"]
 released = directions(recorded_coherence())

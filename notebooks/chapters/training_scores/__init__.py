@@ -386,7 +386,7 @@ def released_over_steps() -> CaptionedFigure:
     in {positive}. {apart} outside the grey band for the same number of layers."""
     alt = f"""Line plots over training steps, with one column per dataset. At the end, the symmetry score of the
     encoder is higher than that of the decoder in {symmetric}. In the lower row, the difference in directionality is
-    positive at the end in {positive}. {apart} outside the grey band for the same number of layers."""
+    positive at the end in {positive}. {apart} outside the grey bands."""
     return CaptionedFigure(figure, "fig-training-released", caption, alt)
 
 
