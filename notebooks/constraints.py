@@ -11,9 +11,9 @@
 #
 # Encoders become symmetric during training, but this observation alone does not show that symmetry is useful to them. If
 # symmetry is useful, an encoder that is prevented from becoming symmetric should learn less well. The paper
-# {cite}`saponati2025` describes a *constraint* with which this can be tested: an extra term in the training loss that pulls
-# the query-key matrix $\Wqk$ either towards symmetry or away from it (Appendix S2.1). The paper reports no results with this
-# constraint, so we trained small models with it. All these models have learned position embeddings.
+# {cite}`saponati2025` describes a *constraint* with which this hypothesis can be tested: an extra term in the training loss
+# that pulls the query-key matrix $\Wqk$ either towards symmetry or away from it (Appendix S2.1). The paper reports no
+# results with this constraint, so we trained small models with it. All these models have learned position embeddings.
 #
 # **{glue:text}`forbidden`** {glue:md}`strength:myst` {glue:text}`probability` {glue:text}`enforced`
 #

@@ -88,9 +88,9 @@ glue("planned-harm", max(p.primary.difference().high for p in symmetry), ".2f")
 # fixed in advance how to interpret this difference. If its 95 % confidence interval over seeds lies within
 # ±{glue:text}`band` nats, we say that there is *no difference*. Otherwise, we call symmetric initialisation *faster* if the
 # interval lies below 0 and *slower* if the interval lies above 0, and we call the comparison *undecided* if the interval
-# includes 0. We divide the comparisons that count as *faster* further. For each of them, we estimate the share of training
-# steps that symmetric initialisation saves. If the confidence interval of this share lies above {glue:text}`share`, we call
-# symmetric initialisation *clearly faster*, and otherwise *slightly faster*.
+# includes 0. We divide the *faster* comparisons into two groups. For each of them, we estimate the share of training steps
+# that symmetric initialisation saves. If the confidence interval of this share lies above {glue:text}`share`, we call
+# symmetric initialisation *clearly faster*. Otherwise, we call it *slightly faster*.
 #
 # {glue:text}`below-zero` Many comparisons are undecided, because the loss of an encoder remains on a plateau for some time
 # before it decreases further, and the length of this plateau depends on the seed. As a result, the final losses of two
