@@ -21,13 +21,13 @@
 # **The score, as the paper defines it, cannot tell us whether rows or columns dominate.** The score contains a threshold
 # $\gamma$, for which the paper gives no value. With $\gamma$ = {glue:text}`low`, GPT-2 scores {glue:text}`gpt2-low`, which
 # means, in the paper's reading, that rows dominate. With $\gamma$ = {glue:text}`high`, the same model scores
-# {glue:text}`gpt2-high`, which means that columns dominate. Both scores are larger in magnitude than expected by chance,
-# since random models of the same shape have scores between {glue:text}`random-low-from` and {glue:text}`random-low-to` with
-# $\gamma$ = {glue:text}`low`, and between {glue:text}`random-high-from` and {glue:text}`random-high-to` with $\gamma$ =
-# {glue:text}`high` (central 95 %). Even if one column of a matrix is much longer than all other columns, the score can be
-# positive, as if rows dominated. {glue:md}`proven:myst` The theorem that predicts long columns does not follow from its
-# assumptions. {glue:md}`proven:myst` Whether decoders have longer columns than encoders remains open.
-# {glue:md}`not-shown:myst` (The labels are explained on the [front page](introduction.py#what-we-found).)
+# {glue:text}`gpt2-high`, which means that columns dominate. Both scores are larger in magnitude than expected by chance.
+# Among random models of the same shape, 95 % have scores between {glue:text}`random-low-from` and {glue:text}`random-low-to`
+# with $\gamma$ = {glue:text}`low`, and between {glue:text}`random-high-from` and {glue:text}`random-high-to` with $\gamma$ =
+# {glue:text}`high`. Even if one column of a matrix is much longer than all other columns, the score can be positive, as if
+# rows dominated. {glue:md}`proven:myst` The theorem that predicts long columns does not follow from its assumptions.
+# {glue:md}`proven:myst` Whether decoders have longer columns than encoders remains open. {glue:md}`not-shown:myst` (The
+# labels are explained on the [front page](introduction.py#what-we-found).)
 #
 # {glue:md}`at-the-threshold:myst`
 
