@@ -197,7 +197,11 @@ def test_intervals_below_zero_are_counted_in_whole_sentences():
 
 @pytest.mark.parametrize(
     ("factor", "words"),
-    [(6.5, "increases the scale of"), (1.09, "changes the scale of $W_{qk}$ by a factor of only"), (0.2, "reduces the scale of")],
+    [
+        (6.5, "increases the scale of"),
+        (1.09, "changes the scale of $W_{qk}$ by a factor of only"),
+        (0.2, "reduces the scale of"),
+    ],
 )
 def test_what_a_start_does_to_the_scale_follows_the_factor(factor, words):
     assert words in told.scale_at(2048, factor) and "2,048" in told.scale_at(2048, factor)
