@@ -11,8 +11,8 @@
 #
 # The paper {cite}`saponati2025` states that, in trained decoders, large norms occur among the columns of $\Wqk$ more often
 # than among its rows. According to the paper, the reason is that most tokens serve as context more often than they are
-# predicted (Theorem 2.3 of the paper and, in detail, Theorem S1.12 of the paper). On this page, we give the proofs and the
-# checks of this argument. Their consequences are explained on [page 7](directionality.py).
+# predicted (Theorem 2.3 of the paper and, in detail, Theorem S1.12 of the paper). On this page, we examine this argument and
+# collect all related proofs and checks. Their consequences are explained on [page 7](directionality.py).
 #
 # **The theorem does not follow from this argument. If no token occurs twice and the coefficients are drawn independently
 # from one distribution, the rows and the columns of an update have the same distribution. Columns can dominate under other
@@ -100,20 +100,21 @@ glue("ar-d-error", directionality.std() / n_draws**0.5, ".2f")
 # %% [markdown]
 # ## Rows and columns can differ only in how uneven they are
 #
-# When *the dog met my old cat* is read from left to right, *met* is predicted from *the* and *dog*. Up to a constant factor, a
-# training step on this sequence changes $\Wqk$ by the *update*
+# When the sentence *the dog met my old cat* is read from left to right, the word *met* is predicted from the words *the* and
+# *dog*. Up to a constant factor, a training step on this sequence changes $\Wqk$ by the *update*
 #
 # $$
 # \Delta W = \sum_i \sum_{j \in C_i} \beta_{ij}\, x_i x_j^\top .
 # $$ (eq-s1-8-update)
 #
-# Here $x_i \in \mathbb{R}^d$ is the embedding of a predicted token, a *query*, and $x_j$ is the embedding of a token in its
-# context $C_i$, a *key*. The *coefficient* $\beta_{ij}$ measures how much token $j$ helps to predict token $i$. The rows of
-# $\Delta W$ belong to the coordinates of the queries, and the columns belong to the coordinates of the keys. The squared
-# norms of the rows have the same sum as the squared norms of the columns ({prf:ref}`lem-s1-12-sum`). Rows and columns can
-# therefore differ only in how *uneven* their norms are. The rows (or the columns) are uneven if a few of their norms are
-# large and the other norms are small. We define their *unevenness* as the mean of the fourth powers of their norms, divided
-# by the square of the mean of the squared norms. The unevenness is 1 if all norms are equal.
+# Here $x_i \in \mathbb{R}^d$, called a *query*, is the embedding of a predicted token, and $x_j$, called a *key*, is the
+# embedding of a token in the context $C_i$ of this predicted token. The *coefficient* $\beta_{ij}$ measures how much token
+# $j$ helps to predict token $i$. The rows of $\Delta W$ correspond to the coordinates of the queries, and the columns
+# correspond to the coordinates of the keys. The squared norms of the rows have the same sum as the squared norms of the
+# columns ({prf:ref}`lem-s1-12-sum`). Rows and columns can therefore differ only in how *uneven* their norms are. The rows
+# (or the columns) are uneven if a few of their norms are large and the other norms are small. We define their *unevenness*
+# as the mean of the fourth powers of their norms, divided by the square of the mean of the squared norms. The unevenness is
+# 1 if all norms are equal.
 #
 # {numref}`fig-which-side` shows simulated updates with random embeddings that have mean zero and covariance $\Sigma$. Unless
 # stated otherwise, $\Sigma$ is diagonal, and its variances decrease like $k^{-a}$ with $a$ = {glue:text}`exponent`.
@@ -126,8 +127,8 @@ which_side(kinds)
 # :::{admonition} How sure is this?
 # We prove our statements on this page, except where we report observations. In all updates on this page, the embeddings are
 # random, and we specify the coefficients. The gradients of trained models contain additional terms ({prf:ref}`prop-2-2`).
-# The theorem on the softmax is about expected squared norms, and it assumes that the errors are uncorrelated and have
-# mean 0.  The effect of positions is the subject of [the theorem on positions](positions_theory.py).
+# The theorem on the softmax is about expected squared norms, and it assumes that the errors are uncorrelated with mean zero.
+# For the effect of positions, see [the theorem on positions](positions_theory.py).
 # :::
 #
 # ## The theorem does not follow
@@ -168,19 +169,21 @@ which_side(kinds)
 @claim(
     "S1.12",
     "Eqs. S101, S102",
-    "the side whose norms vary more has the heavier tail",
+    "the norms that vary more have the heavier tail",
     Verdict.CHANGES,
     printed=r'''"under the same assumptions as in Proposition S1.8", "$\mathrm{Var}(\|w_{m,\cdot}\|) >
     \mathrm{Var}(\|w_{\cdot,k}\|)$ $\forall k, m$", hence "$\Pr[\|w_{\cdot,k}\| > w] > \Pr[\|w_{m,\cdot}\| > w]$
     $\forall w > \gamma$"''',
     place="Section S1.4.4 and in the proof of Theorem S1.12, Eqs. S101 and S102",
-    holds="""Under the assumptions of Prop. S1.8, the rows are the more uneven side, so that large norms occur among the rows and the
-    directionality score is positive. By the lemma, Eq. S101 leads to the same conclusion, which contradicts Eq. S102. If rows and
-    columns were exchanged in Eq. S101, it would lead to Eq. S102, but it would not be true.""",
-    remark="""This refutes the reason given in the paper, but not column dominance as such. If the coefficients are errors times keys,
-    as in Prop. 2.2 of the paper, the columns are the more uneven side for either objective, provided that the errors are independent of
-    the embeddings and the coordinates are uncorrelated. Moreover, the threshold of Eq. S102 contains variances instead of the standard
-    deviations in Lemma S1.11.""",
+    holds="""Under the assumptions of Prop. S1.8, the rows are more uneven than the columns, so that large norms occur
+    among the rows and the directionality score is positive. By the lemma, Eq. S101 leads to the same conclusion, which
+    contradicts Eq. S102. If rows and columns were exchanged in Eq. S101, it would lead to Eq. S102, but it would not be
+    true.""",
+    remark="""This refutes the reason given in the paper, but not column dominance as such. Suppose that each
+    coefficient is the inner product of an error and a key, as in Prop. 2.2 of the paper, that the errors are
+    independent of the embeddings, and that the coordinates are uncorrelated. Then the columns are more uneven than the
+    rows for either objective. Moreover, the threshold of Eq. S102 contains variances instead of the standard deviations
+    in Lemma S1.11.""",
 )
 def variance_of_norms(d=48, n_tokens=8, exponent=1.0, n_draws=40, seed=0):
     updates = context_tokens(d, n_tokens, exponent, n_draws, seed, n_contexts=150)
@@ -266,10 +269,11 @@ def autoregressive(kind: Coefficients, d: int, exponent: float, n_draws: int, se
     printed=r""""[T]here exists a value $\gamma \in \mathbb{R}$ such that, $\Pr[\|w_{\cdot,k}\| > w] >
     \Pr[\|w_{m,\cdot}\| > w]$ $\forall w > \gamma$".""",
     place="Theorem S1.12, Eq. S94",
-    holds=r"""Suppose that no token occurs twice, neither in one sequence nor in two sequences. Suppose also that the coefficients are
-    independent and identically distributed, or that they are $x_i^\top B x_j$ with $B$ and $B^\top$ equal in distribution. Then
-    $\Delta W$ and $\Delta W^\top$ have the same distribution, and the two probabilities are equal for $k = m$ and every $w$.""",
-    remark="The derivation does not show that columns dominate in trained decoders. This question can only be answered by measurements.",
+    holds=r"""Suppose that no token occurs twice, either within one sequence or in two different sequences. Suppose also
+    that the coefficients are independent and identically distributed, or that they are $x_i^\top B x_j$ with $B$ and
+    $B^\top$ equal in distribution. Then $\Delta W$ and $\Delta W^\top$ have the same distribution, and the two
+    probabilities are equal for $k = m$ and every $w$.""",
+    remark="The derivation does not show that columns dominate in trained decoders. Whether columns dominate in trained decoders can only be determined by measurements.",
 )
 def autoregressive_directionality(d=32, exponent=1.0, n_draws=300, seed=0):
     for kind in (Coefficients.INDEPENDENT, Coefficients.BILINEAR):  # (a) and (b)
@@ -341,7 +345,7 @@ show(directionality_during_training(**profile | {"seed": seed + 1}))
 # \mathbb{E} \sum_m \|w_{m,\cdot}\|^4 = \sum_m (S_Q)_{mm}^2 \, \bigl( \mathrm{Tr}(S_K)^2 + 2\,\mathrm{Tr}(S_K^2) \bigr) ,
 # $$
 #
-# and the formula for the columns is the same with $Q$ and $K$ exchanged. The quotient of the two formulas is
+# and the same formula holds for the columns if $Q$ and $K$ are exchanged. The quotient of the two formulas is
 # {eq}`eq-s1-12-fourth`. By {prf:ref}`lem-s1-12-sum`, the sums of the *squares* are always equal. Therefore, the larger sum
 # of fourth powers corresponds to the larger unevenness.
 # ```
@@ -393,8 +397,8 @@ show(directionality_condition(d=d, seed=seed))
 
 # %% [markdown]
 # Four other conditions can make queries and keys differ ({numref}`fig-which-side`). Three of these conditions make the
-# columns uneven: coefficients that are errors times keys ({prf:ref}`prop-s1-12-errors`), [a first token that is always
-# present](#a-first-token-that-is-always-present), and masked positions, which share an embedding
+# columns uneven: coefficients that are inner products of errors and keys ({prf:ref}`prop-s1-12-errors`), [a first token that
+# is always present](#a-first-token-that-is-always-present), and masked positions, which share an embedding
 # ({prf:ref}`prop-s1-15-mask`). The fourth condition, a mean that is shared by all embeddings, makes the rows uneven
 # ({prf:ref}`prop-s1-12-mean`).
 #
@@ -452,7 +456,7 @@ show(directionality_condition(d=d, seed=seed))
 # ```
 # ````
 #
-# The two objectives therefore differ, as the paper states, but for another reason than the paper gives. The difference is
+# The two objectives therefore differ, as the paper states, but not for the reason that the paper gives. The difference is
 # caused not by the number of queries that attend to a key, but by the weights $1/n_i$ that these queries assign to the key.
 # This effect does not require that tokens occur repeatedly.
 
@@ -541,8 +545,8 @@ early_keys()
 #   context.
 # - Look for anything that treats queries and keys differently, for example a first token with outlying coordinates, or errors
 #   that do not depend on the query.
-# - Compute $D$ for the second moments of your queries and keys with `axis_alignment`, whose code is shown under the check of
-#   [the condition](#keys-along-the-coordinate-axes-make-columns-dominate).
+# - Compute $D$ for the second moments of your queries and keys with the function `axis_alignment`. You can find its code under
+#   the check of [the condition for column dominance](#keys-along-the-coordinate-axes-make-columns-dominate).
 
 # %% [markdown]
 # ## One sum of squares
@@ -594,10 +598,10 @@ def one_sequence(d: int, exponent: float, n_draws: int, seed: int) -> Float[Tens
     printed='"[T]he net increase of the norm of the columns is bigger than the net increase of the norm of the rows."',
     place="the proof of Theorem S1.12, after Eq. S98",
     holds=r"""For one context token of Prop. S1.8, the column norms do add up to more than the row norms. For sequences whose tokens
-    have the same distribution and occur once, both sums are equal on average. The squared norms of both sides always have the same
-    sum, $\|W\|_F^2$.""",
-    remark="""Because the squares have the same sum, the side with the larger sum of norms has the smaller variance. Eq. S101 therefore
-    follows from this sentence, but Eq. S102 does not.""",
+    have the same distribution and occur once, the two sums are equal on average. The squared norms of the rows and the
+    squared norms of the columns always have the same sum, $\|W\|_F^2$.""",
+    remark="""Because the squared norms have the same sum, a larger sum of the norms implies a smaller variance of the
+    norms. Eq. S101 therefore follows from the quoted sentence, but Eq. S102 does not.""",
 )
 def net_growth(d=48, exponent=1.0, n_draws=500, seed=0):
     updates = context_tokens(d, 8, exponent, n_draws, seed)
@@ -668,7 +672,7 @@ def independent_ratio(covariance: Float[Tensor, "d d"], m: int) -> float:
 @claim(
     "S1.8",
     "Eqs. S53-S63",
-    "columns grow more than the rows of below-average variance",
+    "columns grow more than the rows whose coordinates have a below-average variance",
     Verdict.ASSUMPTION,
     printed=r"""The ratio is above 1 "$\forall k \in \{1, \dots, d\},$ $\forall m \text{ s.t. } \Sigma_{m,m} <
     \frac{\mathrm{Tr}(\Sigma)}{d}$"; $\beta$ is treated as a constant.""",
@@ -676,9 +680,10 @@ def independent_ratio(covariance: Float[Tensor, "d d"], m: int) -> float:
     holds=r"""If the coefficients are independent of all embeddings and $y$ is isotropic, as stated,
     $\mathbb{E}\|\Delta w_{\cdot,k}\|^2 / \mathbb{E}\|\Delta w_{m,\cdot}\|^2 = \mathrm{Tr}(\Sigma) / (d\,\Sigma_{mm})$.""",
     missing=("independent of all embeddings",),
-    remark=r"""By the same formula, the rows of above-average variance grow more than every column. In Theorem S1.12, $y$ has the
-    distribution of all other tokens, which is not isotropic, and the ratio is then $\Sigma_{kk} / \Sigma_{mm}$. Eq. S61 contains
-    $\beta_{i^*}$ instead of $\beta_{it^*}$. From Eq. S58 onwards, $\Gamma$ is the covariance of $y$.""",
+    remark=r"""By the same formula, rows whose coordinates have an above-average variance grow more than any column. In
+    Theorem S1.12, $y$ has the distribution of all other tokens, which is not isotropic, and the ratio is then
+    $\Sigma_{kk} / \Sigma_{mm}$. Eq. S61 contains $\beta_{i^*}$ instead of $\beta_{it^*}$. From Eq. S58 onwards,
+    $\Gamma$ is the covariance of $y$.""",
 )
 def context_ratio(d=16, n_tokens=8, exponent=1.0, n_draws=8000, seed=0):
     covariance = torch.diag(power_profile(d, exponent))
@@ -825,9 +830,9 @@ show(independence_of_vectors())
 # For a standard normal $y$, $\mathbb{E}[y_k^2\, y^\top C y] = \mathrm{Tr}(C) + 2 C_{kk}$. The sum over $k$ is
 # $\mathbb{E}[\|y\|^2\, y^\top C y] = (d+2)\, \mathrm{Tr}(C)$.
 #
-# The squared norm of column $k$ is $y_k^2\, y^\top B^\top S S B y$. Its expectation follows with $A = I$ and
-# $C = B^\top \mathbb{E}[SS] B = G$. The squared norm of row $m$ is $\|y\|^2\, y^\top B^\top S e_m e_m^\top S B y$. Its
-# expectation follows with $A = e_m e_m^\top$ and $C = B^\top [N(N+1) \Sigma e_m e_m^\top \Sigma + N \Sigma_{mm} \Sigma] B$,
+# The squared norm of column $k$ is $y_k^2\, y^\top B^\top S S B y$. We obtain its expectation by setting $A = I$ and $C =
+# B^\top \mathbb{E}[SS] B = G$. The squared norm of row $m$ is $\|y\|^2\, y^\top B^\top S e_m e_m^\top S B y$. We obtain its
+# expectation by setting $A = e_m e_m^\top$ and $C = B^\top [N(N+1) \Sigma e_m e_m^\top \Sigma + N \Sigma_{mm} \Sigma] B$,
 # whose trace is the bracket in {eq}`eq-s1-8-bilinear`.
 # ```
 # ````
@@ -914,7 +919,7 @@ def predicted_token_ratio(covariance: Float[Tensor, "d d"], k: int) -> float:
 @claim(
     "S1.9",
     "Eqs. S64, S67",
-    "rows grow more than the columns of below-average variance",
+    "rows grow more than the columns whose coordinates have a below-average variance",
     Verdict.ASSUMPTION,
     printed=r"""The ratio is below 1 "$\forall m \in \{1, \dots, d\},$ $\forall k \text{ s.t. } \Sigma_{k,k} <
     \frac{\mathrm{Tr}(\Sigma)}{d}$"; the coefficients are left out.""",
@@ -1115,8 +1120,8 @@ GAUSSIANS = norm(10.0, 2.0), norm(10.0, 1.0)
     holds=r"""If $X_a$ and $X_b$ are $\mu + \sigma_a Z$ and $\mu + \sigma_b Z$ with the same $Z$, the inequality is true for
     all $z \geq \mu$. For two arbitrary distributions, nothing follows, because the distribution with the smaller variance may have
     the longer tail.""",
-    remark=r"""Even with the same $Z$, the inequality is reversed between the printed threshold and $\mu$ if the threshold lies
-    below $\mu$.""",
+    remark=r"""Even with the same $Z$, if the threshold that is printed in the paper lies below $\mu$, the inequality is
+    reversed for all $z$ between this threshold and $\mu$.""",
 )
 def tail_order(z=2.0):
     (wide, far), (a, b) = DISCRETE, GAUSSIANS
@@ -1212,10 +1217,10 @@ show(tail_bounds())
 # + \sum_p (\mathbb{E}\beta_p^4 - 3) \sum_k [e_b]_k^4 \|e_a\|^4 .
 # $$
 #
-# The rows have the same formula with $a$, $b$ and $a'$, $b'$ exchanged. The expectation of the last sum does not change under
-# this exchange, because the two embeddings are independent and identically distributed. Let $F$ be the expectation of the term
-# of $p, q$ in the first sum, and let $G$ be the same expectation with $a$ and $b$ and with $a'$ and $b'$ exchanged. The
-# difference $F - G$ depends on which of the four tokens are equal:
+# The same formula holds for the rows if $a$ is exchanged with $b$ and $a'$ is exchanged with $b'$. The expectation of the
+# last sum does not change under these exchanges, because the two embeddings are independent and identically distributed. Let
+# $F$ be the expectation of the term for $p$ and $q$ in the first sum, and let $G$ be the same expectation after these
+# exchanges. The difference $F - G$ depends on which of the four tokens are equal:
 #
 # - If $\{a, b\}$ and $\{a', b'\}$ have no token in common, or if $a = a'$ and $b = b'$, or if $a = b'$ and $b = a'$, then
 #   $F = G$, because renaming independent and identically distributed embeddings turns $F$ into $G$.
@@ -1265,10 +1270,11 @@ def every_update(pairs: tuple[tuple[int, int], ...], variances: tuple[float, ...
     Verdict.CHANGES,
     printed=COUNTED,
     place="the proof of Theorem S1.12, Eqs. S96 to S98",
-    holds=r"""For independent coefficients and embeddings of $d$ independent coordinates of variance 1 and kurtosis
-    $\kappa$, $\mathbb{E}\sum_k \|w_{\cdot,k}\|^4 - \mathbb{E}\sum_m \|w_{m,\cdot}\|^4 = d^2 (d - 1) (\kappa - 3) \sum_t
-    (\mu_c(t)^2 - \mu_p(t)^2)$, provided that no token occurs twice in a sequence. The formula contains the squares of the counts,
-    so one frequent token outweighs most other tokens, and its sign depends on the kurtosis.""",
+    holds=r"""Suppose that the coefficients are independent, that the embeddings have $d$ independent coordinates of
+    variance 1 and kurtosis $\kappa$, and that no token occurs twice in a sequence. Then
+    $\mathbb{E}\sum_k \|w_{\cdot,k}\|^4 - \mathbb{E}\sum_m \|w_{m,\cdot}\|^4 = d^2 (d - 1) (\kappa - 3) \sum_t
+    (\mu_c(t)^2 - \mu_p(t)^2)$. This difference contains the squares of the counts, so one frequent token outweighs most
+    other tokens. The sign of the difference depends on the kurtosis.""",
 )
 def counts_and_kurtosis():
     difference, variances = r"$\mathbb{E}\sum_k \|w_{\cdot,k}\|^4 - \mathbb{E}\sum_m \|w_{m,\cdot}\|^4$", (1.0, 0.5)
@@ -1312,7 +1318,8 @@ def closed_sequences(d: int, n_draws: int, seed: int) -> dict[Law, Float[Tensor,
     place="Theorem S1.12, Eq. S94",
     holds="""Let every sequence end with the same token, and let all other tokens occur once. The ratio in Eq. S96 is then above 1 for
     every other token. Large norms occur among the rows if the coordinates of the embeddings have a Laplace distribution, among the
-    columns if they have a uniform distribution, and equally often on both sides if they have a Gaussian distribution.""",
+    columns if they have a uniform distribution, and equally often among rows and columns if they have a Gaussian
+    distribution.""",
 )
 def repeated_tokens(d=48, n_draws=600, seed=0):
     sides = {Law.GAUSSIAN: "=", Law.LAPLACE: "<", Law.UNIFORM: ">"}
@@ -1380,7 +1387,8 @@ show(repeated_tokens(seed=seed))
 # not for the reason given in the proof. Moreover, the conclusion is also true for bidirectional training, which contradicts
 # Cor. S1.13 of the paper. We have not proven any statement about tails. If the error depends linearly on the embedding of
 # the query, $\delta_i = B^\top x_i$, case (b) of {prf:ref}`prop-s1-12-law` applies. In simulations, the exact gradients of a
-# small Transformer with random weights and a softmax behave like independent errors, but we have no proof.
+# small Transformer with random weights and a softmax behave as if the errors were independent of the embeddings, but we have
+# no proof.
 
 
 # %% tags=["remove-cell"]

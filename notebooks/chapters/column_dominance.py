@@ -68,10 +68,10 @@ def errors_times_keys(kinds: dict[str, Float[Tensor, "draws d d"]]) -> str:
     found = f"""the mean log ratio of unevenness is {number(float(log_unevenness(causal).mean()), 2, "+")} if the next token is predicted and
         {number(float(log_unevenness(both).mean()), 2, "+")} if tokens are predicted from both sides"""
     if heavier(causal) == heavier(both) == "columns heavier":
-        return f"""If the coefficients are errors times keys, the columns are more uneven than the rows for both objectives
-            ({found}). This condition therefore does not distinguish decoders from encoders."""
-    return f"""With the parameters of this run, coefficients that are errors times keys do not make the columns more uneven than the
-        rows by more than four standard errors for both objectives ({found})."""
+        return f"""If each coefficient is the inner product of an error and a key, the columns are more uneven than the
+            rows for both objectives ({found}). This condition therefore does not distinguish decoders from encoders."""
+    return f"""With the parameters of this run, coefficients that are inner products of errors and keys do not make the
+        columns more uneven than the rows by more than four standard errors for both objectives ({found})."""
 
 
 @house_style()
@@ -107,10 +107,11 @@ def which_side(kinds: dict[str, Float[Tensor, "draws d d"]]) -> CaptionedFigure:
     panel.set(xlabel="log of the unevenness of columns, minus that of rows", ylabel="", ylim=(len(order) - 0.5, -0.5))
     caption = rf"""Whether the few large norms of an update occur among its rows or among its columns, under different assumptions. Orange
     points show next-token prediction, as in decoders. Blue points show prediction from both sides or prediction of masked tokens, as in
-    encoders. The bars show two standard errors in each direction. *Errors times keys* are coefficients $\delta_i^\top x_j$, where
-    $\delta_i$ is the error in predicting token $i$. In the masked setting, {MASK_RATE:.0%} of the positions are masked. In the setting
-    with one context token, each sequence is replaced by {CONTEXTS} such tokens. If an embedding has outlying coordinates or a mean, the
-    covariance is $\Sigma = I$."""
+    encoders. The bars show two standard errors in each direction. In the settings labelled *errors times keys*, the
+    coefficients are inner products $\delta_i^\top x_j$, where $\delta_i$ is the error in predicting token $i$. In the
+    masked setting, {MASK_RATE:.0%} of the positions are masked. In the setting with one context token, we replace each
+    sequence by {CONTEXTS} independent context tokens, each of which has its own predicted tokens. If the first token
+    has outlying coordinates or all embeddings share a mean, the covariance is $\Sigma = I$."""
     alt = f"""Dots on both sides of a line at 0, one for each of {len(order)} sets of assumptions. The setting with the longest
     rows is: {order[0]}. The setting with the longest columns is: {order[-1]}."""
     return CaptionedFigure(figure, "fig-which-side", caption, alt)
