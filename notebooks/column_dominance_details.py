@@ -1341,7 +1341,7 @@ show(repeated_tokens(seed=seed))
 # ## Coefficients that are linear in the key
 #
 # In Prop. 2.2 of the paper, as printed, the coefficients are $\beta_{ij} = \delta_i^\top x_j$. Such a coefficient is linear
-# in the key $x_j$, and the error $\delta_i$ belongs to the query.
+# in the key $x_j$, and $\delta_i$ is the error in predicting token $i$.
 #
 # ````{prf:proposition} errors independent of the embeddings
 # :label: prop-s1-12-errors
@@ -1372,11 +1372,11 @@ show(repeated_tokens(seed=seed))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# We normalise the expected squared norms of each side so that their sum is 1.  The rows then have the values
-# $p_k \propto \lambda_k$, and the columns have the values $q_k = p_k h_k$, where $h_k$ increases with $\lambda_k$.
-# Chebyshev's sum inequality gives $\sum_k p_k q_k \ge \sum_k p_k^2$, with equality only if all $\lambda_k$ are equal. By the
-# Cauchy–Schwarz inequality, $(\sum_k p_k q_k)^2 \le \sum_k p_k^2 \sum_k q_k^2$. Together, the two inequalities imply
-# $\sum_k q_k^2 \ge \sum_k p_k^2$.
+# We normalise the expected squared norms of the rows so that their sum is 1, and likewise those of the columns.  The rows
+# then have the values $p_k \propto \lambda_k$, and the columns have the values $q_k = p_k h_k$, where $h_k$ increases with
+# $\lambda_k$. Chebyshev's sum inequality gives $\sum_k p_k q_k \ge \sum_k p_k^2$, with equality only if all $\lambda_k$ are
+# equal. By the Cauchy–Schwarz inequality, $(\sum_k p_k q_k)^2 \le \sum_k p_k^2 \sum_k q_k^2$. Together, the two inequalities
+# imply $\sum_k q_k^2 \ge \sum_k p_k^2$.
 # ```
 # ````
 #

@@ -9,8 +9,8 @@
 # %% [markdown]
 # # Details: Does an encoder need symmetry?
 #
-# On this page, we define the two constraints that we use in [*Does an encoder with learned position embeddings need
-# symmetry?*](constraints.py), and we check their formulas. We also compare experiments in which the encoders differ in
+# On this page, we define the two constraints that we use in the chapter [*Does an encoder with learned position embeddings
+# need symmetry?*](constraints.py), and we check their formulas. We also compare experiments in which the encoders differ in
 # symmetry although the settings are the same.
 
 # %% tags=["remove-cell"]

@@ -13,10 +13,9 @@
 #
 # This page lists slips in the paper {cite}`saponati2025` and assumptions that the paper needs but does not state, together
 # with our corrections. We compile the tables from the checks in the chapters of this book, and each chapter shows the
-# numbers behind its entries. An entry appears only if we executed its check and the numbers support our verdict. An error
-# that repeats another slip, or follows from it, shares the entry of that slip. In this build, {glue:text}`n-withheld`
-# entries are omitted because the numbers do not support our verdicts. The [slips that we found by
-# reading](#slips-found-by-reading) have no check. The last table lists {glue:text}`n-changes` errors that make a conclusion
+# numbers behind its entries. An entry appears only if we executed its check and the numbers support our verdict.
+# {glue:text}`withheld` If an error repeats another slip or follows from it, both are listed in one entry. The [slips that we
+# found by reading](#slips-found-by-reading) have no check. The last table lists {glue:text}`n-changes` errors that make a conclusion
 # of the paper false. These errors affect {glue:text}`about-changes` statements. Of these errors, {glue:text}`n-columns`
 # concern Theorem 2.3 of the paper (in full, Theorem S1.12) and the statements on which the proof of this theorem is based.
 #
@@ -34,7 +33,7 @@
 # | [conclusions that change](#conclusions-that-change) | statements and steps whose conclusion is false | {glue:text}`n-changes` | {glue:text}`about-changes` |
 
 # %% tags=["remove-cell"]
-from chapters.errata.tables import MAYBE_COPYING, errata, slips_found_by_reading
+from chapters.errata.tables import MAYBE_COPYING, errata, slips_found_by_reading, told_withheld
 from livingpaper.display.page import glue, table
 from livingpaper.display.verdicts import account, reported_checks
 from livingpaper.claims import Verdict
@@ -47,7 +46,7 @@ for name, verdict in zip(("misprints", "assumptions", "changes"), mended, strict
 # Theorem 2.3 of the paper is the informal form of Theorem S1.12, and these are the statements that the proof of S1.12 rests on.
 columns_dominate = ("2.3", "S1.12", "S1.11", "S1.10", "S1.8", "S1.7", "S1.3", "2.2", "Eq. 1", "S1.2", "S1.1")
 glue("n-columns", paper.counts(*columns_dominate)[Verdict.CHANGES])
-glue("n-withheld", sum(f.verdict in mended and not f.supported for f in paper.findings))
+glue("withheld", told_withheld(sum(f.verdict in mended and not f.supported for f in paper.findings)))
 glue("n-copying", sum(f.report["maybe_copying"] for f in paper.supported))
 glue("mark", MAYBE_COPYING)
 glue("n-slips", len(slips_found_by_reading()))

@@ -35,6 +35,7 @@ import numpy as np
 import pandas as pd
 
 from attngeo.bilinear.random_matrices import directionality_sd, symmetry_mean, symmetry_sd
+from attngeo.experiments.runs.numbers_in_words import joined_by_and
 from attngeo.experiments.survey.measured import layer_medians, measured, named, read_records
 from attngeo.files.checkout import data
 from chapters.printed_scores import (
@@ -90,10 +91,12 @@ kinds_of_rows(printed)
 
 # %% [markdown]
 # :::{admonition} How sure is this
-# - We scored the weights of {glue:text}`n-read` rows, which belong to {glue:text}`n-checkpoints` different checkpoints. We
-#   could not check {glue:text}`n-waiting` other rows of Table S2, because our machine has no access to the Hugging Face Hub.
-# - We found the repeated rows and the random weights in the numbers that the authors released. We know of the incorrect
-#   extractions only from [a second-hand reading](../notation.md#the-audit) of the authors' code.
+# - We scored the weights of the models in {glue:text}`n-read` rows ourselves. These rows show {glue:text}`n-checkpoints`
+#   different checkpoints. We could not check {glue:text}`n-waiting` other rows of Table S2, because our machine has no
+#   access to the Hugging Face Hub.
+# - We identified the repeated rows and the random weights from the numbers that the authors released. We have not read the
+#   authors' code, and we know of the incorrect extractions only from [a second-hand reading](../notation.md#the-audit) of
+#   this code.
 # :::
 #
 # ## What the rows show
@@ -237,6 +240,12 @@ def as_released(rows: list[PrintedRow], of: str):
             yield exact(f"{row.model}: {what} of {of}, released", ours, theirs, SIX_DIGITS)
 
 
+def compared(rows: list[PrintedRow], number: str) -> str:
+    """How many rows of a table we compared with our scores."""
+    return f"""We compared our scores with the printed scores in {len(rows)} of the {len(printed_table(number))} rows. These rows
+        show {len({row.model for row in rows})} different checkpoints."""
+
+
 # %%
 @claim(
     "Table S2",
@@ -249,9 +258,8 @@ def table_s2_symmetry(medians=None):
     rows = read_rows("S2", "symmetry", medians)
     yield from as_printed(rows, "s")
     yield from as_released(rows, "s")
-    checkpoints = len({row.model for row in rows})
-    read = f"We compared {len(rows)} of the {len(printed_table('S2'))} rows, which belong to {checkpoints} checkpoints."
-    return {"remark": f"{read} The printed values of $s$ do not contain the factor of 2 in Def. 3.1 of the paper."}
+    found = "The printed values of $s$ do not contain the factor of 2 in Def. 3.1 of the paper."
+    return {"remark": f"{compared(rows, 'S2')} {found}"}
 
 
 @claim(
@@ -273,7 +281,8 @@ show(table_s2_symmetry(medians), tables_round_the_released_results())
 #
 # In Definition 3.2 of the paper, the norms that exceed their mean by more than $\gamma$ standard deviations are added up. In
 # the authors' code, the amounts by which the norms exceed this threshold are added up instead. Neither of these two formulas
-# gives the printed numbers. The printed numbers follow from the excess of the *logarithms* of the norms:
+# gives the printed numbers. The printed numbers follow from the amounts by which the *logarithms* of the norms exceed a
+# threshold:
 #
 # $$
 # \begin{aligned}
@@ -284,7 +293,7 @@ show(table_s2_symmetry(medians), tables_round_the_released_results())
 #
 # Here, $\mu_r$ and $\sigma_r$ are the mean and the population standard deviation of the logarithms of the row norms. The
 # number $c$ is defined in the same way for the columns. We found this formula by trying variants until one of them
-# reproduced every row. Agreement in two decimals could be a coincidence, but the results of this formula agree to five
+# reproduced every row. Agreement to two decimals could be a coincidence, but the results of this formula agree to five
 # digits with the medians that the authors released.
 
 
@@ -313,13 +322,12 @@ def table_s3_directionality(medians=None):
             words = f"{row.model}: median of d by {formula}, released"
             yield compare(words, row.ours[0], "≠", row.released[0], SIX_DIGITS)
     once = {row.model: row for row in by_definition}.values()
-    others = ", ".join(f"{row.ours[0]:.2f} instead of {row.theirs[0]:.2f} ({row.model})" for row in once)
-    read = f"We compared {len(by_definition)} of the {len(printed_table('S3'))} rows, which belong to {len(once)} checkpoints."
-    remark = f"""{read} The paper does not mention the logarithm. According to a second-hand reading that we did not
-        repeat, the authors' code does not use logarithms either but adds up the excess of the norms. All conclusions
-        that are drawn from the numbers in Table S3 depend on the formula with logarithms. With Definition 3.2 of the
-        paper, the medians are {others}, and they do not differ between encoders and decoders. We judge the statements
-        in Section 3 separately."""
+    others = joined_by_and([f"{row.ours[0]:.2f} instead of {row.theirs[0]:.2f} for {row.model}" for row in once])
+    remark = f"""{compared(by_definition, "S3")} The paper does not mention the logarithm. According to a second-hand reading of the authors'
+        code, which we did not read ourselves, this code does not use logarithms either. Instead, it adds up the amounts
+        by which the norms exceed their threshold. All conclusions that are drawn from the numbers in Table S3 depend on
+        the formula with logarithms. With Definition 3.2 of the paper, the medians are {others}. These medians do not
+        differ between encoders and decoders. We judge the statements in Section 3 separately."""
     return {"remark": remark}
 
 
@@ -332,12 +340,13 @@ show(table_s3_directionality(medians))
 #
 # ## What it means for you
 #
-# - Compare your model with rows of models of a similar size, because [larger encoders are less
+# - Compare your model with models of a similar size, because [larger encoders are less
 #   symmetric](pretrained_survey.py#larger-encoders-are-less-symmetric).
-# - You can compare symmetry scores with the printed values in Table S2, but [look up the row](#table-s2-every-row) first.
+# - You can compare symmetry scores with the printed values in Table S2, but first [look up what the row
+#   shows](#table-s2-every-row).
 # - Compare directionality scores with Table S3 only if you use the formula of Table S3: `attngeo score MODEL --convention tables`.
 # - To check the remaining rows, run `attngeo survey --group printed` on a machine with access to the Hugging Face Hub. If
-#   you then execute this page again, it includes these rows.
+#   you then run the code of this page again, the page will include these rows.
 #
 # ## Table S2, every row
 #

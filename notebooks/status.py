@@ -15,10 +15,8 @@
 # our checks. We compile the page from the results of the most recent execution of all chapters with the present settings. A
 # verdict appears here only if all comparisons behind it were confirmed in that run.
 #
-# Of {glue:text}`n-statements` entries, {glue:text}`n-checked` have at least one check, and {glue:text}`n-open` have none
-# yet. Our checks cover {glue:text}`n-findings` statements or parts of statements, and they compare {glue:text}`n-numbers`
-# numbers. Of these statements, {glue:text}`n-ours` are our own. This run supports {glue:text}`n-supported` of the verdicts
-# and does not support {glue:text}`n-unsupported` of them.
+# {glue:text}`coverage` Our checks cover {glue:text}`n-findings` statements or parts of statements, and they compare
+# {glue:text}`n-numbers` numbers. Of these statements, {glue:text}`n-ours` are our own. {glue:text}`support`
 
 # %% tags=["remove-cell"]
 import pandas as pd
@@ -31,15 +29,12 @@ from livingpaper.claims.published import statements
 
 paper = account(reported_checks())
 state = tables.states(statements(), paper.findings)
-glue("n-statements", paper.statements)
-glue("n-checked", paper.checked)
-glue("n-open", paper.statements - paper.checked)
+glue("coverage", tables.told_coverage(paper.statements, paper.checked))
 glue("n-findings", len(paper.findings))
 glue("n-numbers", paper.numbers)
 ours = [finding for finding in paper.findings if finding.report["ours"]]
 glue("n-ours", len(ours))
-glue("n-supported", len(paper.supported))
-glue("n-unsupported", len(paper.findings) - len(paper.supported))
+glue("support", tables.told_support(len(paper.findings), len(paper.supported)))
 
 # %% [markdown]
 # ## The verdicts
@@ -86,8 +81,8 @@ table(
 # %% [markdown]
 # ## Our own statements
 #
-# In this book, we also make statements that are not in the paper. Each of these statements has a check, too. For example,
-# our statements about positional encoding are related to Section 4.1 of the paper.
+# In this book, we also make statements that are not in the paper. Each of these statements has a check, too, and is related
+# to a statement of the paper. For example, our statements about positional encoding are related to Section 4.1 of the paper.
 
 # %% tags=["remove-input"]
 table(
@@ -118,7 +113,7 @@ table(
 # %% [markdown]
 # ## Open questions
 #
-# We do not answer the following questions in this book, neither by a proof nor by a measurement.
+# We do not answer the following questions in this book, either by a proof or by a measurement.
 #
 # - Why do columns with large norms come to dominate in trained decoders? {prf:ref}`prop-s1-12-condition` and
 #   {prf:ref}`thm-s1-12-counts` give sufficient conditions, but we do not know which of these conditions trained decoders
@@ -126,12 +121,13 @@ table(
 # - Theorem 2.4 of the paper is about the two coefficients of each pair of tokens ({prf:ref}`thm-s1-14`,
 #   {prf:ref}`prop-s1-14-update`). Do these two coefficients agree while a large encoder is being trained? For pairs of
 #   positions in a single layer, the two coefficients agree at initialisation ({prf:ref}`thm-position-masked`). In small
-#   encoders, the coefficients are hardly correlated early in training ([Why?](why.py)).
+#   encoders, the coefficients are hardly correlated early in training (see [page 3](why.py)).
 # - In a few small encoders with rotary positions ({prf:ref}`prop-rotary`), the mean scores between two positions are
-#   symmetric although $W_{qk}$ is not ([Why?](why.py)). Is this also the case in larger encoders?
-# - If $W_{qk}$ is zero, {prf:ref}`prop-s1-14-shift` gives the exact asymmetry of an update that is caused by the shift
-#   between query and target. How much of the asymmetry later in training is caused by this shift?
-# - Does a [symmetric initialisation](symmetric_initialisation.py) that changes neither the scale of the initial weights nor
-#   the biases speed up training if the models are trained on as much text as the models in the paper?
+#   symmetric although $W_{qk}$ itself is not symmetric (see [page 3](why.py)). Is this also the case in larger encoders?
+# - If $W_{qk}$ is zero, {prf:ref}`prop-s1-14-shift` gives the exact asymmetry that the shift between query and target causes
+#   in an update. How much of the asymmetry later in training is caused by this shift?
+# - Suppose that a [symmetric initialisation](symmetric_initialisation.py) changes neither the scale of the initial weights
+#   nor the biases, and that the models are trained on as much text as the models in the paper. Does the initialisation then
+#   speed up training?
 # - Why do the heads of a trained encoder agree in their symmetric parts, but hardly in their skew-symmetric parts
 #   ({prf:ref}`prop-sum-over-heads`, {prf:ref}`prop-head-directions`)?

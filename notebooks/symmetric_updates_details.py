@@ -10,8 +10,8 @@
 # # Details: Symmetric updates
 #
 # When is an update of $\Wqk$ symmetric, and what do symmetric updates do to the matrix? On this page, we prove the paper's
-# theorem on symmetric updates. We also collect the remaining statements and all checks that support the page [What do the
-# paper's theorems explain?](symmetric_updates.py).
+# theorem on symmetric updates. We also collect the remaining statements and all the checks on which the page [*What do the
+# paper's theorems explain?*](symmetric_updates.py) relies.
 #
 # Throughout this page, the update from a sequence is a sum over pairs of positions, $\Delta W = \sum_{ij} \beta_{ij}\, x_i
 # x_j^\top$. The vector $x_i$ is the embedding at position $i$ and has $d$ coordinates. The coefficient $\beta_{ij}$
@@ -95,10 +95,10 @@ MASKED_BOTH_CAUSAL = (Objective.MASKED, Objective.BIDIRECTIONAL, Objective.AUTOR
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# We split the double sum into the parts with $i = j$, $i < j$ and $i > j$, and we exchange the names of the indices in the
-# last part. Each pair with $i < j$ then contributes $\beta_{ij} K_{ij} + \beta_{ji} K_{ji}$. Since $K_{ij} = S_{ij} +
-# N_{ij}$ and $K_{ji} = K_{ij}^\top = S_{ij} - N_{ij}$, this contribution equals the expression in brackets. If the two
-# coefficients are equal, the second term in the brackets vanishes.
+# We split the double sum into the parts with $i = j$, $i < j$ and $i > j$, and we swap the two indices in the last part.
+# Each pair with $i < j$ then contributes $\beta_{ij} K_{ij} + \beta_{ji} K_{ji}$. Since $K_{ij} = S_{ij} + N_{ij}$ and
+# $K_{ji} = K_{ij}^\top = S_{ij} - N_{ij}$, this contribution equals the expression in brackets. If the two coefficients are
+# equal, the second term in the brackets vanishes.
 # ```
 # ````
 #
@@ -171,8 +171,8 @@ show(pair_decomposition(d=d, n_tokens=min(n_tokens, 24), seed=seed))
 #
 # - The coefficients are nearly equal. In this case, we have $1 - s \le 1 - \rho$ for $\rho \ge 0$, whatever the embeddings
 #   are.
-# - The embeddings are nearly parallel. However, the score is then close to 1 only if the coefficients are not nearly
-#   opposite, because for $a = -b$, the score is $-1$ at every angle.
+# - The embeddings are nearly parallel. This is not sufficient if the two coefficients nearly cancel each other, because for
+#   $a = -b$, the score is $-1$, whatever the angle between the embeddings is.
 #
 # In a single autoregressive sequence, one of the two coefficients of each pair is zero. The score of such a pair is $c^2$, which is
 # close to 0 if the embeddings are nearly orthogonal.
@@ -189,7 +189,8 @@ show(pair_decomposition(d=d, n_tokens=min(n_tokens, 24), seed=seed))
     place=BEFORE,
     holds=r"""The symmetry score of a pair is $s = (\rho + c^2)/(1 + \rho c^2)$ with $\rho = 2\beta_{ij}\beta_{ji} /
     (\beta_{ij}^2 + \beta_{ji}^2)$ and $c = \cos(x_i, x_j)$. This score is close to 1 if $\beta_{ij} \approx \beta_{ji}$, which the
-    proof assumes, or if $1 - c^2 \ll 1 + \rho$. If the coefficients are opposite, the score is $-1$ for every angle.""",
+    proof assumes, or if $1 - c^2 \ll 1 + \rho$. If $\beta_{ij} = -\beta_{ji}$, the score is $-1$, whatever the
+    angle between the embeddings is.""",
     remark=r"""The paper states this condition before the theorem, but the condition does not follow from the training
     objective. In a single autoregressive sequence, for example, $\beta_{ji} = 0$ for every pair, so every pair has the
     score $c^2$.""",
@@ -349,9 +350,9 @@ show(symmetry_of_an_update(d=d, seed=seed))
 #
 # In models with random weights and the masked objective, the second reason is the most important one, because all masked
 # positions have the embedding of the mask token. If we mask every third position, the gradients of our untrained models have
-# a mean symmetry score of {glue:text}`score-masked`, although the two tokens of a pair do not help each other equally. If we
-# mask one position at a time, fewer positions share an embedding, and the mean symmetry score of the summed gradients drops
-# to {glue:text}`score-in-turn`.
+# a mean symmetry score of {glue:text}`score-masked`, although the two tokens of a pair do not help equally to predict each
+# other. If we mask one position at a time, fewer positions share an embedding, and the mean symmetry score of the summed
+# gradients drops to {glue:text}`score-in-turn`.
 
 
 # %% tags=["remove-cell"]
@@ -467,8 +468,8 @@ show(frozen_skew_part(seed=seed))
 # %% [markdown]
 # ## A small matrix first follows one direction of the gradient
 #
-# A matrix can become symmetric although few of its updates are symmetric. If the matrix is small at initialisation, its symmetry is
-# determined by a single pair of singular vectors of the gradient.
+# A matrix can become symmetric even if few of its updates are symmetric. If the matrix is small at initialisation, its
+# symmetry is determined by a single pair of singular vectors of the gradient.
 #
 # ````{prf:proposition} the first direction, and fixed points
 # :label: prop-2-4-first-direction
@@ -478,10 +479,10 @@ show(frozen_skew_part(seed=seed))
 # 1. Suppose that $-G$ is fixed and has a simple largest singular value $\sigma_1$ with singular vectors $u_1$ and $v_1$, and that
 #    $a = W_q(0)^\top u_1 + W_k(0)^\top v_1 \neq 0$. Under gradient flow of $W_q$ and $W_k$, the matrix $W_{qk}$ divided by its norm
 #    then tends to $u_1 v_1^\top$, and $s$ tends to $(u_1^\top v_1)^2$.
-# 2. At every fixed point other than 0 of gradient flow with weight decay $\lambda > 0$ of both factors, $W_q^\top W_q =
-#    W_k^\top W_k$ and $W_{qk} = U C V^\top$. Here, $C$ is positive semidefinite, and the columns of $U$ and $V$ are left and
-#    right singular vectors of $-G$ with singular value $\lambda$. It follows that $s = \mathrm{Tr}(C R\, C R) / \|C\|_F^2$
-#    with $R = V^\top U$. If there is only a single direction, this score is $(u^\top v)^2$.
+# 2. Consider gradient flow with weight decay $\lambda > 0$ of both factors. At every fixed point other than 0, we have
+#    $W_q^\top W_q = W_k^\top W_k$ and $W_{qk} = U C V^\top$. Here, $C$ is positive semidefinite, and the columns of $U$ and
+#    $V$ are left and right singular vectors of $-G$ with singular value $\lambda$. It follows that $s = \mathrm{Tr}(C R\, C
+#    R) / \|C\|_F^2$ with $R = V^\top U$. If there is only a single direction, this score is $(u^\top v)^2$.
 # ````
 #
 # ````{dropdown} Proof
@@ -592,8 +593,8 @@ show(first_direction(seed=seed))
 # ```
 # ````
 #
-# In this special case, if the value matrix $V$ is symmetric, the two tokens of every pair help each other equally in any
-# text.
+# In this special case, if the value matrix $V$ is symmetric, the two tokens of every pair help equally to predict each
+# other, whatever the text is.
 
 
 # %% tags=["remove-cell"]
@@ -649,9 +650,9 @@ show(first_update_of_linear_attention(seed=seed))
 #
 # Consider the setting of {prf:ref}`prop-s1-14-linear`, but with a softmax over the attended positions. Let $x_1, \dots, x_N$
 # be the embeddings of a sequence, let $m$ be their mean, and let $\Gamma = \frac1N \sum_j (x_j - m)(x_j - m)^\top$ be their
-# covariance. At $W_{qk} = 0$, for small embeddings and to leading order, the negative gradient of bidirectional training
-# with scores of scale 1 is $\Delta W = N\,[\,\Gamma V \Gamma + m\,(\Gamma V^\top m)^\top\,]$. If $V$ is symmetric, this
-# matrix is symmetric if and only if $m$ and $\Gamma V m$ are parallel.
+# covariance. At $W_{qk} = 0$, for small embeddings and to leading order, the negative gradient of bidirectional training is
+# $\Delta W = N\,[\,\Gamma V \Gamma + m\,(\Gamma V^\top m)^\top\,]$ if the scores $x_i^\top W_{qk} x_j$ are not multiplied by
+# a scale factor. If $V$ is symmetric, this matrix is symmetric if and only if $m$ and $\Gamma V m$ are parallel.
 # ````
 #
 # ````{dropdown} Proof
@@ -862,8 +863,8 @@ show(expected_update_one_behind(seed=seed))
 # %% [markdown]
 # ## Row norms and column norms have equal variance on average, but not in every matrix
 #
-# According to the paper, row norms and column norms have the same variance in bidirectional training. This is true on average if the
-# coefficients satisfy a condition.
+# According to the paper, row norms and column norms have the same variance in bidirectional training. This is true on
+# average under the condition on the coefficients that we state in the following corollary.
 #
 # ````{prf:corollary} Cor. S1.13 of the paper: bidirectional training gives row and column norms of equal variance
 # :label: cor-s1-13
@@ -890,8 +891,9 @@ show(expected_update_one_behind(seed=seed))
 # The paper states that the two variances are equal and derives this statement from the counts in {prf:ref}`prop-s1-10`.
 # However, the two variances are equal only in distribution and not for a single matrix. In autoregressive training, even the
 # distributions of columns and rows can differ if tokens repeat. The following check contains an example, the sequence $(a,
-# a, b)$, whose embeddings have the coordinates $\pm 2$ and $\pm 1$ with all combinations of signs. In this example, the row
-# norms are more uneven than the column norms, in contrast to {prf:ref}`thm-s1-12`.
+# a, b)$. The embeddings of the tokens $a$ and $b$ have two coordinates, which are $\pm 2$ and $\pm 1$, and all combinations
+# of signs are equally likely. In this example, the row norms are more uneven than the column norms, in contrast to
+# {prf:ref}`thm-s1-12`.
 #
 # Trained models may violate the condition on the coefficients. With a softmax, the exact coefficients satisfy
 # $\sum_j \beta_{ij} = 0$ for every $i$ ({prf:ref}`prop-2-2`). If $(\beta_{ij})$ and $(\beta_{ji})$, including the diagonal, were
@@ -927,12 +929,14 @@ def distance_to_transposed(updates: Int[Tensor, "outcomes 2 2"]) -> float:
     missing=("same law",),
     printed='"Importantly, the column dominance is present only during autoregressive training."',
     place="Section S1.4.5, before Corollary S1.13",
-    holds=r"""In bidirectional training, $\Delta W$ and $\Delta W^\top$ are identically distributed for any tokens if
-    the coefficients have the same law in both orders. In autoregressive training, $\Delta W$ and $\Delta W^\top$ are
-    identically distributed if reversing the order of the positions changes neither the distribution of the embeddings
-    nor the distribution of the coefficients, for example if both are i.i.d., but not in general. For the sequence $(a,
-    a, b)$ with coordinates $\pm 2$ and $\pm 1$ and coefficients with random signs, the total variation distance
-    between the two distributions is 1/4, and the row norms are more uneven than the column norms.""",
+    holds=r"""In bidirectional training, $\Delta W$ and $\Delta W^\top$ are identically distributed, whatever the tokens
+    are, if $(\beta_{ij})$ and $(\beta_{ji})$ have the same law given the embeddings. In autoregressive training,
+    $\Delta W$ and $\Delta W^\top$ are identically distributed if reversing the order of the positions changes neither the
+    distribution of the embeddings nor the distribution of the coefficients, for example if both are i.i.d. In general,
+    however, $\Delta W$ and $\Delta W^\top$ are not identically distributed. As an example, let the embeddings of the
+    sequence $(a, a, b)$ have the coordinates $\pm 2$ and $\pm 1$, and let the coefficients have random signs. The total
+    variation distance between the distributions of $\Delta W$ and $\Delta W^\top$ is then 1/4, and the row norms are more
+    uneven than the column norms.""",
 )
 def law_of_the_transpose():
     both, causal, laws = Objective.BIDIRECTIONAL, Objective.AUTOREGRESSIVE, sign_embeddings()
@@ -986,13 +990,13 @@ def variance_gaps(updates: Float[Tensor, "outcomes d d"]) -> Float[Tensor, " out
     missing=("same law",),
     printed='"[T]he variance of the norm of the rows and the columns at the end of training is equal".',
     place="Corollary S1.13, Eq. S103",
-    holds=r"""The two variances are identically distributed if, given the embeddings, $(\beta_{ij})$ and $(\beta_{ji})$ have the
-    same law, whatever the embeddings are.""",
+    holds=r"""For embeddings with any joint distribution, the two variances are identically distributed if $(\beta_{ij})$
+    and $(\beta_{ji})$ have the same law given the embeddings.""",
     remark="""For a single matrix, the two variances are equal only under a stronger condition, for example if the
-    matrix is symmetric. In this check, we use every outcome for three tokens in two dimensions. If the errors are
-    independent of the embeddings, the column norms vary more than the row norms. The exact coefficients of a softmax
-    are not identically distributed in both orders, because their sums over $j$ are 0, whereas their sums over $i$ are
-    not.""",
+    matrix is symmetric. In this check, we enumerate all possible outcomes for three tokens in two dimensions. If the
+    errors are independent of the embeddings, the column norms vary more than the row norms. With a softmax, the exact
+    $(\\beta_{ij})$ and $(\\beta_{ji})$ do not have the same law, because the sums of the coefficients over $j$ are 0,
+    whereas the sums over $i$ are not.""",
 )
 def variances_of_norms():
     gaps = {name: variance_gaps(updates) for name, updates in every_update().items()}
@@ -1074,11 +1078,11 @@ def masked_shares(n_tokens=20_000):
         )
     low, high = (100 * both_to_one_masked(p) for p in MASK_RATES)
     return {
-        "remark": rf"""The "$\approx 25\%$ of symmetric weight updates on average" in the paper is the ratio $p/(1-p)$
-        of the terms of pairs in both orders to the remaining terms. This ratio is {low:.0f} % for $p = 15$ %, 25 % for
-        $p = 20$ % and {high:.0f} % for $p = 30$ %. The paper does not specify over what the average is taken. Among
-        all terms, a share of $p$ belongs to pairs in both orders. In the text of the remark, the context runs from $0$
-        to $N$, whereas in Eq. S115, it runs from $1$ to $N$."""
+        "remark": rf"""The "$\approx 25\%$ of symmetric weight updates on average" in the paper is the ratio $p/(1-p)$. This
+        ratio compares the number of terms from pairs that occur in both orders with the number of all other terms. It is
+        {low:.0f} % for $p = 15$ %, 25 % for $p = 20$ % and {high:.0f} % for $p = 30$ %. The paper does not specify over
+        what the average is taken. Among all terms, a share of $p$ belongs to pairs that occur in both orders. In the text
+        of the remark, the context runs from $0$ to $N$, whereas in Eq. S115, it runs from $1$ to $N$."""
     }
 
 
@@ -1152,10 +1156,10 @@ show(masked_update_score(seed=seed))
 # :label: prop-s1-15-mask
 #
 # Let the embeddings at all masked positions be the same vector $e$, as in a first layer without position embeddings. Then
-# the part of the update whose queries are masked, $\sum_{i \in M} \sum_j \beta_{ij}\, x_i x_j^\top$, is $e\, v^\top$ with
-# $v = \sum_{i \in M} \sum_j \beta_{ij} x_j$, for any coefficients, and a sum over sequences has the same form. If this part
-# is not 0, its rank is 1, its row norms are $|e_m| \|v\|$, its column norms are $|v_k| \|e\|$, and its symmetry score is
-# $\cos^2(e, v)$.
+# the part of the update whose queries are masked is $\sum_{i \in M} \sum_j \beta_{ij}\, x_i x_j^\top = e\, v^\top$ with $v =
+# \sum_{i \in M} \sum_j \beta_{ij} x_j$. This is true for any coefficients, and a sum over sequences has the same form. If
+# this part is not 0, its rank is 1, its row norms are $|e_m| \|v\|$, its column norms are $|v_k| \|e\|$, and its symmetry
+# score is $\cos^2(e, v)$.
 # ````
 #
 # ````{dropdown} Proof

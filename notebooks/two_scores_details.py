@@ -11,8 +11,8 @@
 #
 # On this page, we collect the definitions, proofs and checks for two scores. The symmetry score is introduced on [page
 # 1](bilinear_form.py), and the sign of the directionality score is the topic of [page 7](directionality.py). We also correct
-# several misprints in the paper {cite}`saponati2025`. For example, the symmetry score should not contain the printed factor
-# of 2, and the printed expected scores of random matrices are wrong.
+# several misprints in the paper {cite}`saponati2025`. For example, the factor of 2 in the paper's definition of the symmetry
+# score should be omitted, and the expected scores that the paper gives for random matrices are wrong.
 
 # %% tags=["parameters"]
 gamma: float = 2.0  # threshold of directionality in the figures, in standard deviations; in [0, 4]
@@ -103,9 +103,10 @@ for name, law in laws_of_shape(768, 768, gamma).items():
 # %% [markdown]
 # ## Both scores in a few lines of code
 #
-# A query-key matrix is symmetric if any two tokens give each other the same score. In *the dog met my old cat*, for example,
-# *dog* then gives *cat* the same score as *cat* gives *dog*. Each column of the matrix belongs to one coordinate of the
-# token that receives the score. If a few columns have large norms, these few coordinates therefore dominate the scores.
+# A query-key matrix is symmetric if any two tokens give each other the same score. With a symmetric matrix, for example, the
+# word *dog* in the sentence *the dog met my old cat* gives the word *cat* the same score as *cat* gives *dog*. Each column
+# of the matrix corresponds to one coordinate of the token to which the score is given. Therefore, if a few columns have
+# large norms, the corresponding coordinates dominate the scores.
 
 
 # %%
@@ -305,10 +306,10 @@ show(bounds_on_the_trace(seed=seed))
 # ````{prf:proposition} Prop. S1.17 (3) of the paper: symmetry of random matrices, corrected
 # :label: prop-s1-17-3
 #
-# Let $M$ be a random $n \times n$ matrix that is almost surely not 0.  Suppose that the distribution of $M$ changes neither
-# if the sign of a row is changed nor if rows and columns are permuted independently. Then $\E\, s = 1 / n$. Examples are
-# matrices with independent, identically distributed, symmetric entries, and products $\Wq \Wk\T$ of such matrices, with or
-# without a sum over heads.
+# Let $M$ be a random $n \times n$ matrix that is almost surely not 0.  Suppose that the distribution of $M$ is invariant
+# under a change of the sign of any row and under independent permutations of the rows and the columns. Then $\E\, s = 1 /
+# n$. Examples are matrices with independent, identically distributed, symmetric entries, and products $\Wq \Wk\T$ of such
+# matrices, with or without a sum over heads.
 #
 # If the entries are independent and normal, $(1 + s) / 2$ has the distribution
 # Beta$\bigl(\tfrac{n (n + 1)}{4}, \tfrac{n (n - 1)}{4}\bigr)$. Hence $\Var s = 2 (n^2 - 1) / \bigl(n^2 (n^2 + 2)\bigr)$ and
@@ -318,10 +319,11 @@ show(bounds_on_the_trace(seed=seed))
 # ````{dropdown} Proof
 # ```{prf:proof}
 # *Mean.* By definition, $\E\, s = \sum_{i, j} \E[m_{ij} m_{ji} / \norm{M}^2]$. For $i \ne j$, changing the sign of row $i$
-# changes only the sign of the numerator, so that the term is 0.  The $n$ terms with $i = j$ are $\E[m_{ii}^2 / \norm{M}^2]$.
-# Because rows and columns can be permuted, $\E[m_{ij}^2 / \norm{M}^2]$ is the same for all $n^2$ entries. These $n^2$ values
-# sum to 1, so each of them is $1 / n^2$. A product $\Wq \Wk\T$ inherits the invariance under sign changes from the rows of
-# $\Wq$, and the invariance under permutations from the rows of $\Wq$ and $\Wk$.
+# reverses the sign of $m_{ij} m_{ji}$ and leaves $\norm{M}$ unchanged, so the corresponding term of the sum is zero.  The
+# $n$ terms with $i = j$ are $\E[m_{ii}^2 / \norm{M}^2]$. Because rows and columns can be permuted, $\E[m_{ij}^2 /
+# \norm{M}^2]$ is the same for all $n^2$ entries. These $n^2$ values sum to 1, so each of them is $1 / n^2$. A product $\Wq
+# \Wk\T$ inherits the invariance under sign changes from the rows of $\Wq$, and the invariance under permutations from the
+# rows of $\Wq$ and $\Wk$.
 #
 # *Normal entries.* Choose an orthonormal basis of the symmetric matrices and an orthonormal basis of the skew-symmetric
 # matrices. In these bases, $M_s$ has $n (n + 1) / 2$ coordinates and $M_n$ has $n (n - 1) / 2$ coordinates, and all
@@ -497,9 +499,9 @@ show(spread_of_symmetry(seed=seed))
 # and $d = 0$ if no row and no column exceeds its threshold. The paper interprets negative values as dominance of columns.
 # ````
 #
-# The paper gives no value of $\gamma$, although the score depends on $\gamma$. Unless stated otherwise, we use $\gamma = 2$,
-# which is the value in the authors' code according to [a second-hand reading](../notation.md#the-audit). The score lies
-# between $-1$ and 1.  It equals [1 if only rows exceed their threshold, and $-1$ if only columns
+# The paper gives no value of $\gamma$, although the score depends on $\gamma$. Unless stated otherwise, we use $\gamma = 2$.
+# According to [a second-hand reading](../notation.md#the-audit) of the authors' code, the authors use the same value. The
+# score lies between $-1$ and 1.  It equals [1 if only rows exceed their threshold, and $-1$ if only columns
 # do](#range-and-extremes-of-directionality).
 
 
@@ -533,20 +535,20 @@ def directionality_as_defined(n=48, draws=40, seed=0):
     zero = directionality_score(torch.zeros(4, 4))
     yield exact("score of the zero matrix, whose norms do not exceed the threshold", zero)
     yield compare(r"largest change of a score from $\gamma = 1$ to $\gamma = 2$", moved, ">", 0.1)
-    where = "$d = 0$ if no row and no column exceeds its threshold (stated in the proof of Proposition S1.18)"
-    return {"holds": rf"The authors' code uses $\gamma = {GAMMA:g}$, and {where}."}
+    where = "If no row and no column exceeds its threshold, $d = 0$, as the paper states in the proof of Proposition S1.18"
+    return {"holds": rf"The authors' code uses $\gamma = {GAMMA:g}$. {where}."}
 
 
 show(directionality_as_defined(seed=seed))
 
 # %% [markdown]
-# Three formulas of this kind are in use. According to the paper's definition, the *norms* of the rows and columns that
-# exceed the threshold are summed. In the authors' code, the amounts by which these norms *exceed* the threshold are summed,
-# and the standard deviation is computed with the divisor $n - 1$. The numbers in Table S3 follow from the excess of the
-# *logarithms* of the norms over the threshold (see [printed scores](printed_scores_details.py)). In our package, these
-# formulas are called `definition`, `released` and `tables`. The values of all three formulas depend on the basis in which
-# the embeddings are expressed. If you rotate the basis in the following figure, the symmetry score does not change, whereas
-# the directionality scores do.
+# Three different formulas have been used for this score. According to the paper's definition, the *norms* of the rows and
+# columns that exceed the threshold are summed. In the authors' code, the amounts by which these norms *exceed* the threshold
+# are summed, and the standard deviation is computed with the divisor $n - 1$. The numbers in Table S3 follow from a formula
+# that sums the amounts by which the *logarithms* of the norms exceed the threshold (see the page on the [printed
+# scores](printed_scores_details.py)). In our package, these formulas are called `definition`, `released` and `tables`. The
+# values of all three formulas depend on the basis in which the embeddings are expressed. If you rotate the basis in the
+# following figure, the symmetry score does not change, whereas the directionality scores do.
 
 # %% tags=["remove-input"]
 build_a_matrix(torch.Generator().manual_seed(seed), gamma)
@@ -571,8 +573,8 @@ build_a_matrix(torch.Generator().manual_seed(seed), gamma)
 # ````
 #
 # The printed proof uses $|\bar c - \bar r| < \bar c < \bar c + \bar r$ (Eq. S138). This is wrong if $\bar r$ is more than
-# twice as large as $\bar c$, or if one of the sums is empty. The proof becomes correct if the middle term is replaced by
-# $\max(\bar r, \bar c)$ and $<$ by $\le$.
+# twice as large as $\bar c$, or if one of the sums is empty. The proof becomes correct if we replace the middle term by
+# $\max(\bar r, \bar c)$ and if we also replace $<$ by $\le$.
 
 
 # %%
@@ -621,8 +623,8 @@ show(extremes_of_directionality(seed=seed))
 # ## One strong column, norm by norm
 #
 # If one column of a random matrix is multiplied by an increasing factor, the score should decrease towards $-1$. Instead,
-# the score can become positive ({numref}`fig-one-column-by-threshold`). The reason is explained and checked on [page
-# 7](directionality.py#why-one-long-column-can-look-like-many-long-rows).
+# the score can become positive ({numref}`fig-one-column-by-threshold`). We explain this behaviour and check our explanation
+# on [page 7](directionality.py#why-one-long-column-can-look-like-many-long-rows).
 
 # %% tags=["remove-input"]
 scores = one_column_scores(n_strong, gamma, seed)
@@ -633,14 +635,14 @@ glue("one-column", in_prose(told.one_column(scores[gamma].mean(1).tolist(), n_st
 
 # %% [markdown]
 # {glue:md}`one-column:myst` {numref}`tab-first-wrong` lists, for several thresholds, the smallest number of rows for which a
-# matrix with a giant column has a positive score.
+# matrix with one column of very large norm has a positive score.
 
 # %% tags=["remove-input"]
 table(
     pd.DataFrame({"γ": f"{g:g}", "rows": f"{first_positive_limit(g):,}"} for g in sorted({*COMPARED, 1.5, 2.5, gamma})),
     name="tab-first-wrong",
-    caption="Smallest number of rows for which a matrix with one giant column has a positive score, for several thresholds, according"
-    " to the limit for large matrices.",
+    caption="Smallest number of rows for which a matrix with one column of very large norm has a positive score, for several"
+    " thresholds, according to the limit for large matrices.",
 )
 
 # %% [markdown]
@@ -654,8 +656,9 @@ one_strong_column(frame, n_strong, gamma)
 # %% tags=["remove-cell"]
 def at_a_factor_of_2(definition: float, released: float, tables: float) -> str:
     """What the three formulas give where one column is twice as long as the others."""
-    given = f"""If one column is multiplied by 2, the mean score is {as_score(definition)} according to the paper's definition,
-        {as_score(released)} according to the excess of the norms, and {as_score(tables)} according to the excess of the logarithms."""
+    given = f"""If one column is multiplied by 2, the mean score is {as_score(definition)} with the paper's definition,
+        {as_score(released)} with the formula that uses the excess of the norms, and {as_score(tables)} with the formula
+        that uses the excess of the logarithms."""
     if definition > 0 and max(released, tables) < 0:
         return f"{given} Only the last two scores therefore have the sign that indicates a dominant column."
     if max(definition, released, tables) < 0:
@@ -695,11 +698,11 @@ glue("at-two", in_prose(at_a_factor_of_2(*(at_two[words] for words in FORMULAS))
 # ````
 #
 # The proposition describes the limit of large $n$. The scores of individual matrices vary around this limit. Let $V$ be the
-# variance of $\bar r / \sqrt n$ to first order, including the effect of the estimated threshold
-# (`chapters.two_scores.laws.positive_share`). Then $\Pr[d > 0] \approx \Phi\bigl((a \sqrt n - 1) / \sqrt V\bigr)$. With
-# {glue:text}`n-positive` rows, half of the matrices have a positive score, and with 256 rows {glue:text}`positive-256` % of
-# them do. We derived this formula to first order and checked it by simulation, but we have not proven it. For the following
-# check, we use 768 rows and $\gamma = 2$.
+# variance of $\bar r / \sqrt n$ to first order, including the effect of the estimated threshold. Then $\Pr[d > 0] \approx
+# \Phi\bigl((a \sqrt n - 1) / \sqrt V\bigr)$, which we compute with the function `chapters.two_scores.laws.positive_share`.
+# With {glue:text}`n-positive` rows, half of the matrices have a positive score. With 256 rows, this is the case for
+# {glue:text}`positive-256` % of the matrices. We derived this formula to first order and checked it by simulation, but we
+# have not proven it. For the following check, we use 768 rows and $\gamma = 2$.
 
 
 # %%
@@ -787,9 +790,9 @@ def scores_at_initialisation(d=256, n_heads=4, draws=150, seed=0):
     yield monte_carlo(rf"mean directionality of a layer, $\gamma = {GAMMA:g}$", direction, 0)
     magnitude = r"mean magnitude of directionality, compared with $1/\sqrt{d}$"
     yield monte_carlo(magnitude, direction.abs(), d**-0.5, ">", paper="= 0")
-    holds = rf"""The mean of the directionality score is zero, and the standard deviation of a single layer is about
-        ${scatter * d**0.5:.1f}\, d^{{-1/2}}$. The symmetry score is zero to within $1/d$ in the mean, with a standard deviation of
-        about $\sqrt{{2}}/d$ for a single layer."""
+    holds = rf"""The mean of the directionality score is zero, and the score of a single layer has a standard deviation
+        of about ${scatter * d**0.5:.1f}\, d^{{-1/2}}$. The mean of the symmetry score is zero to within $1/d$, and the
+        score of a single layer has a standard deviation of about $\sqrt{{2}}/d$."""
     remark = f"""A directionality score with a magnitude below this standard deviation is not informative about training. At width
         {d}, the standard deviation is about {scatter:.1f}."""
     return {"holds": holds, "remark": remark}
@@ -842,8 +845,8 @@ table(
 # Otherwise, we may assume $v = 1$. Let $\tau^2 = \Var m^2 > 0$, and write the row norms as $r_k^2 = n + \sqrt n\, \tau z_k$.
 # For each $n$, the $z_k$ are independent and identically distributed with mean 0 and variance 1.  As $n \to \infty$, they
 # converge in distribution to a normal variable $z$. Since their second moments are all 1 and therefore also converge, the
-# $z_k^2$ are uniformly integrable. Hence, the averages over the rows of $z_k$, $z_k^2$ and the indicator of $z_k > t$ tend
-# to $0$, $1$ and $\Pr[z > t]$ in probability.
+# $z_k^2$ are uniformly integrable. Hence, if we average $z_k$, $z_k^2$ and the indicator of $z_k > t$ over all rows, the
+# three averages tend to $0$, $1$ and $\Pr[z > t]$ in probability.
 #
 # Let $y_k = (r_k - \sqrt n) \cdot 2 / \tau$. Using $\sqrt{1 + u} - 1 = u / (1 + \sqrt{1 + u})$, we find that $y_k$ lies
 # between 0 and $2 z_k$ and that $|y_k - z_k| \le \min(|z_k|,\, z_k^2 \tau / \sqrt n)$. The mean of $|y_k - z_k|$ is
@@ -994,10 +997,10 @@ show(equal_marginals_are_not_enough(seed=seed))
 # variance of each summand is $V$, because $\operatorname{Cov}(1[z > \gamma], z) = \varphi(\gamma)$ and
 # $\operatorname{Cov}(1[z > \gamma], z^2) = \gamma \varphi(\gamma)$. The norms of a row and a column are correlated at order
 # $1 / n$, because a row and a column share one entry. However, this correlation involves only the component along $z$. Since
-# the average has no such component, we may treat rows and columns as independent, which gives
-# $\Var d \approx 2 n V / (2 n p)^2$. If the indicator is replaced by the excess $(z - \gamma)^+$, the same steps give the
-# standard deviation of the score in the authors' code (`attngeo.bilinear.random_matrices.directionality_sd`). The derivation
-# is correct to first order. We checked it by simulation, but it is not a proof.
+# the average has no such component, we may treat rows and columns as independent, which gives $\Var d \approx 2 n V / (2 n
+# p)^2$. If the indicator is replaced by the excess $(z - \gamma)^+$, the same steps give the standard deviation of the score
+# in the authors' code, which we compute with the function `attngeo.bilinear.random_matrices.directionality_sd`. The
+# derivation is correct to first order. We checked it by simulation, but it is not a proof.
 # ````
 #
 # ## Heads

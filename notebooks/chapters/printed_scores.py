@@ -22,7 +22,7 @@ from livingpaper.released_results import released_results
 
 FORMULAS = {  # of Table S3: words, colour and marker
     "directionality": ("Definition 3.2", "black", "o"),
-    "directionality_released": ("the authors' code", "#CC79A7", "s"),
+    "directionality_released": ("the formula of the authors' code", "#CC79A7", "s"),
     "directionality_tables": ("the excess of the logarithms", "#E69F00", "^"),
 }
 KINDS = {  # what a row shows, by its codes; the first that fits
@@ -239,10 +239,11 @@ def printed_beside_ours(medians: pd.DataFrame) -> CaptionedFigure:
     panels[1].set(title="Table S3", xlabel="directionality d, median over layers")
     every = of_symmetry | by_formula
     met = {score: sum(row.verdict == "reproduced" for row in every[score]) for score in every}
-    by = joined_by_and([f"{met[score]} rows by {FORMULAS[score][0]}" for score in FORMULAS])
+    by = joined_by_and([f"in {met[score]} rows if we use {FORMULAS[score][0]}" for score in FORMULAS])
     caption = f"""Median scores of the {len(rows)} rows whose weights we scored ourselves: values printed in the paper
-        (rings) and our own values (points). For symmetry, the median and both quartiles agree with both printed
-        decimals in {met["symmetry"]} rows. For directionality, they agree in {by}."""
+        (rings) and our own values (points). For symmetry, our median and both of our quartiles agree with the printed
+        values to two decimals in {met["symmetry"]} rows. For directionality, our median and both of our quartiles agree
+        with the printed values {by}. All three formulas are explained below."""
     alt = f"""Dot plots with a ring for each printed median and points for our medians. For symmetry, all printed digits agree in
-        {met["symmetry"]} of {len(rows)} rows. For directionality, they agree in {by}."""
+        {met["symmetry"]} of {len(rows)} rows. For directionality, all printed digits agree {by}."""
     return CaptionedFigure(figure, "fig-printed-beside-ours", caption, alt)

@@ -126,3 +126,12 @@ def test_every_page_counts_the_same_findings():
     assert total["checked"] == paper.checked and total["in the paper"] == paper.statements
     tables = [errata.errata(paper.findings, verdict) for verdict in Verdict]
     assert sum(map(len, tables)) == len(paper.supported)
+
+
+def test_the_pages_tell_in_whole_sentences_what_is_checked_supported_and_omitted():
+    assert status.told_coverage(48, 48) == "Each of the 48 entries has at least one check."
+    assert status.told_coverage(48, 45).endswith("The number of entries without a check is 3.")
+    assert status.told_support(195, 195) == "This run supports all 195 verdicts."
+    assert status.told_support(195, 193).endswith("193 of the 195 verdicts and does not support the other 2.")
+    said = [errata.told_withheld(count) for count in (0, 1, 2)]
+    assert [" no entry had " in said[0], " 1 entry is " in said[1], " 2 entries are " in said[2]] == [True] * 3

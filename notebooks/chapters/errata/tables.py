@@ -40,6 +40,14 @@ def slips_found_by_reading() -> pd.DataFrame:
     return pd.DataFrame(texts, columns=COLUMNS)
 
 
+def told_withheld(count: int) -> str:
+    """How many entries the tables of this build omit."""
+    if not count:
+        return "In this build, no entry had to be omitted."
+    entries = "1 entry is" if count == 1 else f"{count} entries are"
+    return f"In this build, {entries} omitted because the numbers do not support our verdict."
+
+
 def _entry(f: Finding) -> str:
     return f"**{f.number}**{f' {MAYBE_COPYING}' if f.report['maybe_copying'] else ''} in {f.links}"
 

@@ -36,6 +36,20 @@ def _state(same: list[Finding]) -> str:
     return " ".join(f"{words} ×{n}" if n > 1 else words for words, n in badges.items()) or NOT_YET
 
 
+def told_coverage(entries: int, checked: int) -> str:
+    """How many entries of the paper have a check."""
+    if checked == entries:
+        return f"Each of the {entries} entries has at least one check."
+    return f"Of {entries} entries, {checked} have at least one check. The number of entries without a check is {entries - checked}."
+
+
+def told_support(verdicts: int, supported: int) -> str:
+    """How many verdicts this run supports."""
+    if supported == verdicts:
+        return f"This run supports all {verdicts} verdicts."
+    return f"This run supports {supported} of the {verdicts} verdicts and does not support the other {verdicts - supported}."
+
+
 def ours(found: Sequence[Finding]) -> pd.DataFrame:
     """Statements of this book: the related statement of the paper, what was judged, verdict and chapter."""
     related = (of_the_paper(f.report["statement"], f.report["part"]) for f in found)

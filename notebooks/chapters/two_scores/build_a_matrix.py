@@ -47,14 +47,15 @@ def gallery(matrices: Mapping[str, Matrix], gamma: float = GAMMA) -> CaptionedFi
     s, turned = words["the same, turned"]
     d = words["8 strong columns"][1]
     changes = (
-        f"does not change the $d$ of Definition 3.2 either ({d})"
+        f"does not change the $d$ of Definition 3.2 either, which remains {d}"
         if d == turned
         else f"changes the $d$ of Definition 3.2 from {d} to {turned}"
     )
-    caption = f"""Matrices with {ROWS} rows, their symmetry scores $s$ and their directionality scores $d$ at $\\gamma$ = {gamma:g}. The three
-        values of $d$ follow from Definition 3.2, from the excess of the norms (the authors' code) and from the excess of the logarithms
-        (Table S3). Negative entries are blue, and positive entries are red. A rotation of the basis does not change $s$ ({s}). The
-        rotation {changes}."""
+    caption = f"""Matrices with {ROWS} rows, their symmetry scores $s$ and their directionality scores $d$ at
+        $\\gamma$ = {gamma:g}. We computed the three values of $d$ according to Definition 3.2, from the amounts by which the
+        norms exceed the threshold (the formula of the authors' code) and from the amounts by which the logarithms of
+        the norms exceed it (the formula of Table S3). Negative entries are blue, and positive entries are red. A
+        rotation of the basis does not change $s$, which remains {s}. The rotation {changes}."""
     scores = "; ".join(f"{name} {s}, {d}" for name, (s, d) in words.items())
     alt = f"{len(matrices)} square heat maps with their scores; s and d of Definition 3.2: {scores}."
     return CaptionedFigure(figure, "fig-score-gallery", caption, alt)

@@ -133,9 +133,10 @@ def separated_at_other_thresholds() -> str:
     tried = f"We compared encoders with decoders at {len(sides)} thresholds from 0 to 4."
     if not any(found.values()):
         return f"{tried} The two groups do not differ significantly at any of these thresholds."
-    first, second = (
-        f"{who} have significantly higher scores than {whom} at {f'γ = {joined_by_and(at)}' if at else 'no threshold'}"
-        for (who, at), whom in zip(found.items(), reversed(found), strict=True)
-    )
+    differences = []
+    for (who, at), whom in zip(found.items(), reversed(found), strict=True):
+        higher = f"{who} have significantly higher scores than {whom}"
+        differences.append(f"{higher} at γ = {joined_by_and(at)}" if at else f"there is no threshold at which {higher}")
+    first, second = differences
     return f"""{tried} According to the paper's definition, {first}, and {second}. With so many thresholds, a few significant differences are
         expected by chance."""
