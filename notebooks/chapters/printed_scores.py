@@ -244,6 +244,6 @@ def printed_beside_ours(medians: pd.DataFrame) -> CaptionedFigure:
         (rings) and our own values (points). For symmetry, our median and both of our quartiles agree with the printed
         values to two decimals in {met["symmetry"]} rows. For directionality, our median and both of our quartiles agree
         with the printed values {by}. All three formulas are explained below."""
-    alt = f"""Dot plots with a ring for each printed median and points for our medians. For symmetry, all printed digits agree in
-        {met["symmetry"]} of {len(rows)} rows. For directionality, all printed digits agree {by}."""
+    alt = f"""Rings mark printed medians, and points mark our medians. For symmetry, all printed digits agree in
+        {met["symmetry"]} of {len(rows)} rows. For directionality, they agree {by}."""
     return CaptionedFigure(figure, "fig-printed-beside-ours", caption, alt)
