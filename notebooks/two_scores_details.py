@@ -535,8 +535,9 @@ def directionality_as_defined(n=48, draws=40, seed=0):
     zero = directionality_score(torch.zeros(4, 4))
     yield exact("score of the zero matrix, whose norms do not exceed the threshold", zero)
     yield compare(r"largest change of a score from $\gamma = 1$ to $\gamma = 2$", moved, ">", 0.1)
-    where = "If no row and no column exceeds its threshold, $d = 0$, as the paper states in the proof of Proposition S1.18"
-    return {"holds": rf"The authors' code uses $\gamma = {GAMMA:g}$. {where}."}
+    where = "as the paper states in the proof of Proposition S1.18"
+    otherwise = f"If no row and no column exceeds its threshold, $d = 0$, {where}"
+    return {"holds": rf"The authors' code uses $\gamma = {GAMMA:g}$. {otherwise}."}
 
 
 show(directionality_as_defined(seed=seed))
@@ -793,8 +794,8 @@ def scores_at_initialisation(d=256, n_heads=4, draws=150, seed=0):
     holds = rf"""The mean of the directionality score is zero, and the score of a single layer has a standard deviation
         of about ${scatter * d**0.5:.1f}\, d^{{-1/2}}$. The mean of the symmetry score is zero to within $1/d$, and the
         score of a single layer has a standard deviation of about $\sqrt{{2}}/d$."""
-    remark = f"""A directionality score with a magnitude below this standard deviation is not informative about training. At width
-        {d}, the standard deviation is about {scatter:.1f}."""
+    remark = f"""A directionality score with a magnitude below its standard deviation at initialisation is not informative about
+        training. At width {d}, this standard deviation is about {scatter:.1f}."""
     return {"holds": holds, "remark": remark}
 
 

@@ -53,8 +53,8 @@ def gallery(matrices: Mapping[str, Matrix], gamma: float = GAMMA) -> CaptionedFi
     )
     caption = f"""Matrices with {ROWS} rows, their symmetry scores $s$ and their directionality scores $d$ at
         $\\gamma$ = {gamma:g}. We computed the three values of $d$ according to Definition 3.2, from the amounts by which the
-        norms exceed the threshold (the formula of the authors' code) and from the amounts by which the logarithms of
-        the norms exceed it (the formula of Table S3). Negative entries are blue, and positive entries are red. A
+        norms exceed their threshold (the formula of the authors' code) and from the amounts by which the logarithms of
+        the norms exceed their threshold (the formula of Table S3). Negative entries are blue, and positive entries are red. A
         rotation of the basis does not change $s$, which remains {s}. The rotation {changes}."""
     scores = "; ".join(f"{name} {s}, {d}" for name, (s, d) in words.items())
     alt = f"{len(matrices)} square heat maps with their scores; s and d of Definition 3.2: {scores}."
