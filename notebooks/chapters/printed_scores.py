@@ -228,7 +228,8 @@ def printed_beside_ours(medians: pd.DataFrame) -> CaptionedFigure:
         for name, rows in rows_of.items():
             label, colour, marker = words[name]
             heights = range(len(rows))
-            panel.plot([row.ours[0] for row in rows], heights, marker, color=colour, markersize=6, label=label)
+            dots = {"color": colour, "markersize": 6, "label": label.removeprefix("the ")}
+            panel.plot([row.ours[0] for row in rows], heights, marker, **dots)
         ring = {"color": NEUTRAL, "fillstyle": "none", "markersize": 13, "label": "printed"}
         panel.plot([row.theirs[0] for row in rows], heights, "o", **ring)
         panel.axvline(0, color=NEUTRAL, linewidth=0.8)
