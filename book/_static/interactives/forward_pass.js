@@ -13,34 +13,34 @@ attngeo.interactive("forward_pass", (stage, data) => {
   const steps = [
     {
       title: "embed", pictures: { embeddings: ["Embeddings xᵢ"] },
-      say: (p, i) => `“${words[i]}” becomes a vector, token plus position, of length ${number(length(p.embeddings[i]))}.`,
+      say: (p, i) => `The token embedding of “${words[i]}” plus its position embedding has norm ${number(length(p.embeddings[i]))}.`,
     },
     {
       title: "query and key", pictures: { queries: ["Queries qᵢ"], keys: ["Keys kⱼ"] },
-      say: (p, i) => `Its query has length ${number(length(p.queries[i]))}, its key ${number(length(p.keys[i]))}.`,
+      say: (p, i) => `The query of “${words[i]}” has norm ${number(length(p.queries[i]))}, and its key has norm ${number(length(p.keys[i]))}.`,
     },
     {
       title: "score", pictures: { scores: ["Raw scores qᵢ · kⱼ", positions] },
       say: (p, i) => {
         const row = seen(p.scores[i], p.attended[i]);
-        return `Of the tokens it may see it scores “${words[most(row)]}” highest: ${number(Math.max(...row))}.`;
+        return `Of the tokens that “${words[i]}” can attend to, “${words[most(row)]}” has the highest score (${number(Math.max(...row))}).`;
       },
     },
     {
       title: "mask and softmax", pictures: { weights: ["Weights αᵢⱼ", positions] },
-      say: (p, i) => `The highest score keeps the largest weight: ${number(Math.max(...p.weights[i]))} of “${words[most(p.weights[i])]}”. Its weights add up to 1.`,
+      say: (p, i) => `The softmax turns the scores of “${words[i]}” into weights that add up to 1. “${words[most(p.weights[i])]}” has the largest weight (${number(Math.max(...p.weights[i]))}).`,
     },
     {
       title: "mix values", pictures: { mixed: ["Mixed Σ αᵢⱼ vⱼ"] },
-      say: (p, i) => `What it takes up has length ${number(length(p.mixed[i]))}.`,
+      say: (p, i) => `The weighted sum of the values has norm ${number(length(p.mixed[i]))}.`,
     },
     {
       title: "add", pictures: { outputs: ["Outputs x̂ᵢ"] },
-      say: (p, i) => `Added to its embedding, this gives a vector of length ${number(length(p.outputs[i]))}.`,
+      say: (p, i) => `The sum of this vector and the embedding of “${words[i]}” has norm ${number(length(p.outputs[i]))}.`,
     },
     {
       title: "predict", pictures: { probabilities: ["Probabilities", words] },
-      say: (p, i) => `Most probable here: “${words[most(p.probabilities[i])]}”, ${number(Math.max(...p.probabilities[i]))}.`,
+      say: (p, i) => `At this position, the model considers “${words[most(p.probabilities[i])]}” the most probable word (probability ${number(Math.max(...p.probabilities[i]))}).`,
     },
   ];
 

@@ -51,10 +51,10 @@ attngeo.interactive("painter", (stage, data) => {
     pictures.mirrored.draw(attngeo.mirrored(total, d), d, whole);
     const s = attngeo.symmetry(total, d);
     pictures.all.head.textContent = Number.isNaN(s) ? maps.all : `${maps.all}: s = ${number(s)}`;
-    const count = `${painted.size} of ${pairs.length} pairs.`;
+    const count = `The sum contains ${painted.size} of ${pairs.length} pairs.`;
     if (last === null) { said.textContent = count; return; }
     const [i, j] = [Math.floor(last / n), last % n];
-    said.textContent = `${count} Last: ${words[i]} (${i + 1}) from ${words[j]} (${j + 1}), β = ${number(beta[last])}. Symmetry of the sum: s = ${number(s)}.`;
+    said.textContent = `${count} In the last pair, “${words[i]}” (${i + 1}) is predicted from “${words[j]}” (${j + 1}) with β = ${number(beta[last])}. The sum has a symmetry score of ${number(s)}.`;
   };
   /** The first `count` pairs of the order, painted. */
   const upTo = (count) => {

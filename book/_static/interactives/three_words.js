@@ -41,7 +41,7 @@ attngeo.interactive("three_words", (stage, data) => {
   );
   stage.classList.add("front-words");
   stage.append(
-    element("p", {}, element("b", {}, "Press a number to change it"), `. Each press increases the number by one, and after ${most} it starts again at ${number(-most, 0)}. A frame marks its mirror image.`),
+    element("p", {}, element("b", {}, "Press a number to change it"), `. Each press increases the number by one, and after ${most} it starts again at ${number(-most, 0)}. A frame marks the mirror image of the number that you pressed last.`),
     grid.node, score, buttons,
   );
   draw();
