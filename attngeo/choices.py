@@ -108,7 +108,9 @@ class Shape:
 
     def __post_init__(self) -> None:
         if self.d_model % self.heads:
-            raise ParameterError(f"{self.heads} heads do not divide the width {self.d_model}; change heads or d_model.")
+            raise ParameterError(
+                f"the width {self.d_model} cannot be divided into {self.heads} heads; change heads or d_model."
+            )
 
 
 PRESETS = {

@@ -36,7 +36,7 @@ class Choice(str, Enum):
     @classmethod
     def _missing_(cls, value: object) -> None:
         known = ", ".join(choice.value for choice in cls)
-        raise ParameterError(f"{value!r} names no {cls.__name__.lower()}; use one of {known}.")
+        raise ParameterError(f"{value!r} is not a {cls.__name__.lower()}; use one of {known}.")
 
 
 @contextmanager

@@ -42,7 +42,7 @@ def _reflection(d_head: int, generator: torch.Generator) -> Tensor:
 def _rotation(d_head: int, generator: torch.Generator) -> Tensor:
     """``S = -S^T``: W_qk,h is skew-symmetric. An odd width leaves one direction out and enlarges the others."""
     if d_head == 1:
-        raise ParameterError("heads of width 1 cannot be skew; use fewer heads or a larger d_model.")
+        raise ParameterError("heads of width 1 cannot be skew-symmetric; use fewer heads or a larger d_model.")
     blocks = [torch.tensor([[0.0, 1.0], [-1.0, 0.0]])] * (d_head // 2) + [torch.zeros(1, 1)] * (d_head % 2)
     turn = torch.block_diag(*blocks).double() * math.sqrt(d_head / (d_head - d_head % 2))
     return _turned(turn, generator).T
@@ -192,22 +192,24 @@ def initialise(
     """
     if initialisation not in (Initialisation.RANDOM, *MIXERS):
         asked, known = getattr(initialisation, "value", initialisation), ", ".join(kind.value for kind in MIXERS)
-        raise ParameterError(f"initialise knows no {asked!r}; there are random, {known}.")
+        raise ParameterError(f"{asked!r} is not an initialisation; use one of random, {known}.")
     opened = open_model(model, config)
     plans = [plan for plan in opened.plans if part in (None, plan.part)]
     if not plans:
         there = ", ".join(dict.fromkeys(plan.part for plan in opened.plans))
-        raise ParameterError(f"{opened.name} has no part {part!r}; it has {there}.")
+        raise ParameterError(f"{opened.name} has no part {part!r}; its parts are {there}.")
     for plan in plans:
         if plan.part == "cross":
             raise ParameterError(
                 f"{plan.module} of {opened.name} is cross-attention, whose queries and keys come from different"
-                f" sequences and cannot be tied; name the part to start: part='encoder' or part='decoder'."
+                " sequences and cannot be tied; choose the part to initialise with part='encoder' or part='decoder'."
             )
         if opened.adapter is not None:
-            raise ParameterError(f"{opened.name} has an adapter on its weights; initialise the model, then add it.")
+            raise ParameterError(f"{opened.name} has an adapter; initialise the model before you add the adapter.")
         if opened.writable(plan)[plan.query].dtype in FLOAT8:
-            raise ParameterError(f"{plan.query} is stored in 8 bits and cannot be written; load it in a wider type.")
+            raise ParameterError(
+                f"{plan.query} is stored in 8 bits and cannot be overwritten; load the model in a wider type."
+            )
     if initialisation == Initialisation.RANDOM:
         return
     kind = Initialisation(initialisation)
@@ -222,6 +224,6 @@ def initialise(
         for h, s in enumerate(score_heads(opened.read(plan).form).symmetry.tolist()):
             if not abs(s - SYMMETRY[kind]) <= slack:  # NaN where queries are zero
                 raise InitialisationError(
-                    f"head {h} of {plan.module} has symmetry {s:.4g} after initialisation and should have"
+                    f"head {h} of {plan.module} has symmetry {s:.4g} after initialisation, but should have"
                     f" {SYMMETRY[kind]:.4g}; give its queries random weights first."
                 )

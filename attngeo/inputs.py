@@ -38,7 +38,7 @@ class Loader(_Loader):
         """What the mapping says."""
         keys = Counter((key.tag, key.value) for key, _ in node.value if isinstance(key, yaml.ScalarNode))
         if twice := [key for (_, key), times in keys.items() if times > 1]:
-            raise ValueError(f"{twice[0]!r} stands there a second time")
+            raise ValueError(f"the key {twice[0]!r} occurs twice")
         return super().construct_mapping(node, deep)
 
 

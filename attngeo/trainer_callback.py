@@ -52,8 +52,8 @@ class ScoreCallback(TrainerCallback):
     ) -> None:
         if trainer is not None and not isinstance(trainer, Trainer):
             raise ParameterError(
-                f"ScoreCallback logs through a trainer, and {type(trainer).__name__} is none; give it to one:"
-                f" Trainer(..., callbacks=[ScoreCallback(every=100)])."
+                f"ScoreCallback needs a Trainer, not an object of type {type(trainer).__name__}; pass the callback to"
+                " the trainer: Trainer(..., callbacks=[ScoreCallback(every=100)])."
             )
         checked(every, Annotated[int, Meta(ge=1)], lambda why: ParameterError(f"every is {every!r}: {why}."))
         self.trainer: Any = trainer  # from the beginning of the training on, the one that calls
@@ -97,4 +97,4 @@ def _calling() -> Trainer:
         if isinstance(caller := frame.f_locals.get("self"), Trainer):
             return caller
         frame = frame.f_back
-    raise ParameterError("ScoreCallback was called by no Trainer; name one: ScoreCallback(trainer).")
+    raise ParameterError("ScoreCallback was not called by a Trainer; pass the trainer to it: ScoreCallback(trainer).")

@@ -50,12 +50,12 @@ class BilinearForm:
         for name, factor in (("wq", wq), ("wk", wk)):
             if not isinstance(factor, Tensor):
                 raise MatrixError(
-                    f"{name} is {described(factor)}; a form needs floating-point numbers, in tensors of torch or arrays"
-                    f" of numpy."
+                    f"{name} is {described(factor)}; a form needs floating-point numbers in torch tensors or NumPy"
+                    " arrays."
                 )
             if factor.ndim != 3 or 0 in factor.shape or not factor.is_floating_point():
                 raise MatrixError(
-                    f"{name} is {described(factor)}; a form needs floating-point tensors (heads, d, d_head)."
+                    f"{name} is {described(factor)}; a form needs floating-point tensors of shape (heads, d, d_head)."
                 )
         if (wq.shape[1:], wq.dtype, wq.device) != (wk.shape[1:], wk.dtype, wk.device) or len(wq) % len(wk):
             raise MatrixError(
@@ -85,8 +85,8 @@ class BilinearForm:
         d_model = query.shape[-1]
         if d_head < 1 or query.shape[0] % d_head or key.shape[0] % d_head or key.shape[-1] != d_model:
             raise MatrixError(
-                f"the weights of queries {tuple(query.shape)} and keys {tuple(key.shape)} do not split into heads of"
-                f" width {d_head} with one common input width."
+                f"the weights of queries {tuple(query.shape)} and keys {tuple(key.shape)} cannot be split into heads"
+                f" of width {d_head} with a common input width."
             )
         return cls(
             query.reshape(-1, d_head, d_model).transpose(1, 2),
@@ -166,7 +166,7 @@ class BilinearForm:
 
     def _largest(self, values: Tensor, k: int | None) -> Tensor:
         if k is not None and not (isinstance(k, int) and 1 <= k <= self.d_model):
-            raise MatrixError(f"W_qk of width {self.d_model} has no {k} values; ask for 1 to {self.d_model}.")
+            raise MatrixError(f"W_qk of width {self.d_model} does not have {k} values; ask for 1 to {self.d_model}.")
         return torch.cat([values, values.new_zeros(self.d_model - len(values))])[:k]
 
     def symmetric_part(self) -> Float[Tensor, "d d"]:
@@ -207,7 +207,7 @@ def _weight(name: str, given: Array | nn.Linear) -> Tensor:
     weight = given.weight if isinstance(given, nn.Linear) else as_tensor(given)
     if isinstance(weight, Tensor) and weight.ndim == 2:
         return weight
-    raise MatrixError(f"{name} is {described(weight)}; from_linear needs a tensor (out, in) or an nn.Linear.")
+    raise MatrixError(f"{name} is {described(weight)}; from_linear needs a tensor of shape (out, in) or an nn.Linear.")
 
 
 def as_tensor(given: Any) -> Any:

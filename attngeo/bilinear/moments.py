@@ -245,5 +245,5 @@ def on_gpu(x: Tensor) -> bool:
 def _power(peak: Tensor, name: str) -> Tensor:
     """The power of two above a largest magnitude, which must be finite."""
     if not torch.isfinite(peak).all():
-        raise MatrixError(f"{name} holds NaN or infinite entries; a score needs finite weights.")
+        raise MatrixError(f"{name} contains NaN or infinite entries; a score needs finite weights.")
     return torch.frexp(peak.to(torch.float64)).exponent

@@ -100,7 +100,10 @@ def peak(g: Float[Tensor, " offsets"]) -> Peak:
     n = (len(g) + 1) // 2
     reach = n // RANGE
     if reach < 1:
-        raise MatrixError(f"{n} positions are too few to search offsets up to a quarter of them; give four or more.")
+        raise MatrixError(
+            f"{n} positions are too few, because offsets of up to a quarter of them are searched; give four or more"
+            " positions."
+        )
     values = g[n - 1 - reach : n + reach].tolist()
     at = values.index(max(values))
     highest = values[at]

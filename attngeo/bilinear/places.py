@@ -22,7 +22,10 @@ def interaction(scores: Float[Tensor, "*batch n n"]) -> Float[Tensor, "*batch n 
     """
     n = scores.shape[-1]
     if n < 3:
-        raise MatrixError(f"{n} places have no interaction apart from rows and columns; give at least three places.")
+        raise MatrixError(
+            f"with {n} positions, nothing remains after the effects of rows and columns are removed; give at least"
+            " three positions."
+        )
     apart = ~torch.eye(n, dtype=torch.bool, device=scores.device)
     given = scores.double() * apart
     rows, columns = given.sum(-1), given.sum(-2)

@@ -143,7 +143,8 @@ class ScoreTable(Table[ScoreRow]):
         """
         if not self.layers:
             raise ParameterError(
-                "This table has no layers to draw. Heads are drawn with their layers: plot the whole table."
+                "This table has no layers to draw, and heads are drawn only together with their layers; plot the"
+                " whole table."
             )
         with needs("plot", "a figure"):
             drawing = import_module("attngeo.plot.score_figure")

@@ -22,7 +22,7 @@ def waves(n: int, low: int, high: int) -> Float[Tensor, "n k"]:
         MatrixError: no such wave exists on n positions.
     """
     if not 1 <= low <= high <= n // 2:
-        raise MatrixError(f"{n} positions have waves of 1 to {n // 2} periods; there are none from {low} to {high}.")
+        raise MatrixError(f"{n} positions have waves with 1 to {n // 2} periods, but none with {low} to {high}.")
     angles = 2 * math.pi * torch.arange(n, dtype=torch.float64)[:, None] * torch.arange(low, high + 1) / n
     cosines, sines = angles.cos(), angles.sin()
     if 2 * high == n:

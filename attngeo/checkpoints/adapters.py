@@ -98,7 +98,7 @@ class Adapter:
         weights = {name: plan.layout.transposed for plan in plans for name in (plan.query, plan.key)}
         for place, weight in places(ARCHITECTURES, config, weights).items():
             if place in whole:
-                raise self._unmergeable(f"an adapter that replaces {weight} by one of its own (modules_to_save)")
+                raise self._unmergeable(f"an adapter that replaces {weight} by its own weight (modules_to_save)")
             if place in adapted:
                 self._changes[weight] = self._change(names[adapted[place]], shapes[weight], weights[weight])
 
@@ -109,8 +109,8 @@ class Adapter:
         fits = a and b and (*shapes[b][:1], *shapes[a][1:]) == (outputs, inputs) and shapes[b][1:] == shapes[a][:1]
         if not (a and b and fits and all(shapes[a])) or (magnitudes and shapes[magnitudes].numel() != outputs):
             raise CheckpointError(
-                f"{self.name} adapts {module} by factors that do not make a change of {(outputs, inputs)}; the adapter"
-                f" belongs to another base model, or was not saved whole."
+                f"the factors of {module} in the adapter {self.name} do not fit a weight of shape {(outputs, inputs)};"
+                " the adapter belongs to another base model, or was not saved completely."
             )
         return Change(a, b, magnitudes, self._scale(module, shapes[a][0]), transposed)
 
@@ -136,16 +136,16 @@ class Adapter:
         if not self._changes:
             ends = ", ".join(sorted({module.rpartition(".")[2] for module in self._modules})) or "nothing"
             raise CheckpointError(
-                f"{self.name} adapts no query or key weights of this model (it adapts {ends}); W_qk is that of the"
-                f" base: leave the adapter out."
+                f"{self.name} adapts no query or key weights of this model (it adapts {ends}), so W_qk is the same as"
+                " without the adapter; leave the adapter out."
             )
 
     def _scale(self, module: str, rank: int) -> float:
         alpha, r = (self._of(module, name) for name in (("lora_alpha", "alpha_pattern"), ("r", "rank_pattern")))
         if alpha is None:
-            raise self._unreadable("no number lora_alpha")
+            raise self._unreadable("it contains no number lora_alpha")
         if r not in (None, rank):
-            raise self._unreadable(f"it says r = {r}, and the factors of {module} are of rank {rank}")
+            raise self._unreadable(f"it says r = {r}, but the factors of {module} have rank {rank}")
         return alpha / (math.sqrt(rank) if self._config.use_rslora else rank)
 
     def _of(self, module: str, names: tuple[str, str]) -> int | float | None:
@@ -160,8 +160,8 @@ class Adapter:
 
     def _unmergeable(self, what: str) -> CheckpointError:
         return CheckpointError(
-            f"{self.name} is {what}, and here B A of LoRA alone is added to the base's weights; merge_and_unload() it"
-            f" and score that model."
+            f"{self.name} is {what}, but attngeo can only add the product B A of two LoRA factors to a weight; call"
+            " merge_and_unload() of peft and score the merged model."
         )
 
     def _unreadable(self, why: str) -> CheckpointError:
@@ -175,5 +175,7 @@ def open_adapter(path_or_id: str | PathLike) -> Adapter:
     config, files = repository.json(CONFIG), (repository.open(name) for name in WEIGHTS)
     file = next((file for file in files if file is not None), None)
     if config is None or file is None:
-        raise CheckpointError(f"{repository.name} has no {CONFIG} and {WEIGHTS[0]}, as peft writes them.")
+        raise CheckpointError(
+            f"{repository.name} does not contain {CONFIG} and {WEIGHTS[0]}, the files that peft writes for an adapter."
+        )
     return Adapter(repository.name, config, file)

@@ -68,7 +68,7 @@ class Checkpoint:
         if adapter is not None:
             adapter.fit(model.config, self.plans, self._tensors.shapes)
         if reading.matrix == "ov" and (why := _why_not_values(self.plans, self._tensors, adapter)):
-            raise CheckpointError(f"{self.name}: values and outputs {why}; score W_qk, matrix 'qk'.")
+            raise CheckpointError(f"{self.name}: values and outputs {why}; score W_qk instead (matrix 'qk').")
         self._folding = Folding(self.name, reading, self.plans, self._tensors.files)
         self.plans = self._folding.plans
 
@@ -196,8 +196,9 @@ class Checkpoint:
             least, greatest = zip(*(torch.aminmax(head.mT) for head in factor), strict=True)  # NaN if any is
             if not torch.stack((*least, *greatest)).isfinite().all():
                 raise CheckpointError(
-                    f"{self.name}: {name} holds NaN or infinite weights, so training diverged or the file is damaged;"
-                    f" open another checkpoint, or score single layers that are whole (attngeo score --layer N)."
+                    f"{self.name}: {name} contains NaN or infinite weights, so training diverged or the file is"
+                    " damaged; open another checkpoint, or score only layers with finite weights (attngeo score"
+                    " --layer N)."
                 )
 
     def position_rows(
@@ -222,7 +223,7 @@ class Checkpoint:
         self._read.append(file.size(name, rows))
         if not weight.is_floating_point() or weight.dtype in FLOAT8:
             why = refusal(self._model.config)
-            why = why or f"nothing beside it tells which numbers it stands for; {WAY_OUT}."
+            why = why or f"the files do not say which numbers the stored values represent; {WAY_OUT}."
             raise CheckpointError(f"{self.name}: {name} is stored as {str(weight.dtype)[6:]}, and {why}")
         return weight if self.adapter is None else self.adapter.merged(name, weight, rows)
 
@@ -250,7 +251,9 @@ def _why_not_located(model: ModelFiles, error: CheckpointError) -> str:
     if not model.own_type or not (is_misfit or model.model_type not in model.architectures):
         return why
     way = (
-        "Read it as that type" if model.own_type in model.architectures else "Name a known type like it, or register it"
+        "Read it as this type"
+        if model.own_type in model.architectures
+        else "Give a supported type that is like it, or register it"
     )
     why = re.split("; |[.] ", why)[0].removesuffix(".")
     return f"it cannot be read as {model.model_type!r}, because {why}. Its config says {model.own_type!r}. {way}."
@@ -262,15 +265,15 @@ def _why_not_values(plans: list[LayerPlan], tensors: Tensors, adapter: Adapter |
     unknown = next((plan for plan in plans if not plan.output), None)
     beside = {name for plan in plans for name in plan.names("ov")} - rounded.keys()
     if any(isinstance(file, Computed) for file in rounded.values()):
-        return "are rounded while the model runs, as queries and keys are, and are not read so"
+        return "are rounded while the model runs, which attngeo supports only for queries and keys"
     if (rounded and unknown) or any(is_quantised(name, tensors.files) for name in beside):
-        return "of quantised weights are not read"
+        return "of quantised weights cannot be read"
     if unknown and any(isinstance(file, GgufFile) for file in tensors.files.values()):
-        return "of a GGUF file are not read"
+        return "of a GGUF file cannot be read"
     if unknown:
         return f"of {unknown.part} layer {unknown.layer} {_why_unknown(unknown, tensors)}"
     if adapter is not None:
-        return "may be adapted, and adapters are merged into queries and keys alone"
+        return "may be adapted, but attngeo merges adapters only into queries and keys"
     return ""
 
 
@@ -279,7 +282,10 @@ def _why_unknown(plan: LayerPlan, tensors: Tensors) -> str:
     own = [name for name in tensors.shapes if name.startswith(f"{plan.module}.") and name not in (plan.query, plan.key)]
     between = next((name for name in own if any(word in name for word in BETWEEN)), "")
     if plan.layout.gated or between:
-        return f"are gated or normalised{f' ({between})' if between else ''}, so that W_o W_v^T is not what heads write"
+        return (
+            f"are gated or normalised{f' ({between})' if between else ''}, so W_o W_v^T does not describe what heads"
+            " write"
+        )
     if plan.query != plan.key and not any(len(tensors.shapes[name]) == 2 for name in own):
         return "are not in these files"
     return "are not known for this model type, or one of them is not in these files"

@@ -24,11 +24,12 @@ BY_HEAD = re.compile(r"(?:.*\.)?rel_attn\.[qkv]")  # of XLNet, (d, heads, d_head
 WITHOUT_A_SAY = ("bias", "input_", "output_", "weight", "parametrizations.")
 MERGE_FIRST = (
     "is stored below a LoRA adapter that is not merged (base_layer), and the files do not tell the scale of the"
-    " adapter; call merge_and_unload() of peft on the model, save it, and score that"
+    " adapter; call merge_and_unload() of peft on the model, save the merged model, and score it"
 )
 REMOVE_FIRST = (
     "is stored as the original of a parametrisation that the file does not name; call"
-    " torch.nn.utils.parametrize.remove_parametrizations(module, 'weight') before saving, or give open_model the model"
+    " torch.nn.utils.parametrize.remove_parametrizations(module, 'weight') before saving, or pass the model to"
+    " open_model"
 )
 
 
@@ -84,7 +85,9 @@ class Live(TensorFile):
         with torch.no_grad():
             weight = compute()
         if weight.is_meta:
-            raise CheckpointError(f"{name} holds no numbers (meta device): load it, without offloading.")
+            raise CheckpointError(
+                f"{name} contains no numbers, because it is on the meta device; load the model without offloading."
+            )
         self.shapes = {name: weight.shape}
 
     def sources(self, tensor: str) -> list[tuple[TensorFile, str]]:
@@ -155,7 +158,7 @@ FORMULAS = (
         over_spectral_norm,
         ("parametrizations.{}.original", "parametrizations.{}.0._u", "parametrizations.{}.0._v"),
     ),
-    Formula("the mask of a pruning", masked, ("{}_orig", "{}_mask")),
+    Formula("applying the mask of the pruned entries", masked, ("{}_orig", "{}_mask")),
     Formula("spectral normalisation", over_spectral_norm, ("{}_orig", "{}_u", "{}_v")),
     Formula("weight normalisation", lambda directions, gains: normalised(gains, directions), ("{}_v", "{}_g")),
 )
@@ -173,7 +176,7 @@ def by_plain_names(files: Mapping[str, TensorFile]) -> tuple[dict[str, TensorFil
         if len(heads) == 2:
             rows = Size((heads[0] * heads[1], width))
             plain[f"{name}.weight"] = Computed(f"{name}.weight", by_rows, [(plain.pop(name), name)], rows)
-            words[f"{name}.weight"] = "laying its heads one below the other"
+            words[f"{name}.weight"] = "stacking its heads"
     for name, formula, parts in _in_parts(plain):
         used = [(plain[part], part) for part in parts]
         plain[name] = Computed(name, formula.compute, used, plain[parts[0]].shapes[parts[0]])
@@ -249,11 +252,11 @@ def require_readable(weight: str, files: Mapping[str, TensorFile]) -> None:
         raise CheckpointError(f"{weight} {file.why}.")
     if adapter := next((name for name in companions(weight, files) if ".lora_" in name.lower()), ""):
         raise CheckpointError(
-            f"{weight} has an adapter beside it ({adapter}), and nothing tells whether it is merged; merge it, and save"
-            f" the weights without the tensors of the adapter."
+            f"the files contain an adapter of {weight} ({adapter}), and they do not say whether it is already merged;"
+            " merge it, and save the weights without the tensors of the adapter."
         )
     if f"{module}.weight_fake_quant.scale" in files:
         raise CheckpointError(
-            f"{weight} is rounded while the model runs (quantisation-aware training: {module}.weight_fake_quant), and"
-            f" the files hold the numbers before rounding; convert the model, and score its dequantised weights."
+            f"{weight} is rounded while the model runs (quantisation-aware training: {module}.weight_fake_quant), but"
+            " the files contain the numbers before rounding; convert the model, and score its dequantised weights."
         )

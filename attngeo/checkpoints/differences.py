@@ -48,7 +48,7 @@ def require_alike(compared: Sequence[Compared], per_head: bool) -> None:
         a, b = (counted(each.opened.plans, what) for each in (first, other))
         if a != b and (per_head or what == "layers"):
             raise ParameterError(
-                f"{first.asked} has {a} and {other.asked} has {b}; only models of one shape can be compared{how}."
+                f"{first.asked} has {a} and {other.asked} has {b}; only models of the same shape can be compared{how}."
             )
 
 
@@ -71,7 +71,7 @@ def difference_rows(
         try:
             far = [similarity(layers[0].form, layer.form, heads) for heads in ((False, True) if per_head else (False,))]
         except MatrixError as error:
-            raise ParameterError(f"{first.asked} and {asked} are no models of one shape: {error}") from error
+            raise ParameterError(f"{first.asked} and {asked} do not have the same shape: {error}") from error
         distances = torch.cat([torch.stack(each).view(2, -1) for each in far], 1)  # of the sum, then of each head
         for row, old, distance in zip(now, before, distances.T.tolist(), strict=True):
             changes = dict(zip(CHANGES, [*(row[score] - old[score] for score in SHOWN), *distance], strict=True))

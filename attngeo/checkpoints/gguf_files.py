@@ -87,8 +87,8 @@ class GgufFile(TensorFile):
             stacks = (structs.replace(APART[0], layout="gated"),)
         elif fused and apart:
             raise CheckpointError(
-                f"{self.name} has attn_qkv in some layers and attn_q in others, and nothing tells which of both are"
-                f" attention; score the checkpoint that it was made from."
+                f"{self.name} has attn_qkv in some layers and attn_q in others, and the file does not say which of"
+                " them are attention layers; score the checkpoint from which it was made."
             )
         if SHARED in self.config:
             stacks = tuple(structs.replace(stack, shared_keys=SHARED) for stack in stacks)
@@ -104,8 +104,8 @@ class GgufFile(TensorFile):
         """What a config.json would say."""
         if "attention.head_count" not in self.metadata:
             raise CheckpointError(
-                f"the metadata of {self.name} have no {self.architecture}.attention.head_count, without which heads"
-                f" cannot be told apart; score the checkpoint that it was made from."
+                f"the metadata of {self.name} do not contain {self.architecture}.attention.head_count, and without"
+                " this number the heads cannot be separated; score the checkpoint from which the file was made."
             )
         said = {"attention.causal": True, "attention.head_count_kv": self.metadata["attention.head_count"]}
         return said | self.metadata | self._by_layer() | {"model_type": self.architecture}
@@ -128,8 +128,8 @@ class GgufFile(TensorFile):
                 said["attention.key_length"] = [widths[bool(slides)] for slides in pattern]
         elif self.metadata.get(SHARED):
             raise CheckpointError(
-                f"{self.name} has layers that attend to the keys of others ({self.architecture}.{SHARED}), and no list"
-                f" {self.architecture}.{PATTERN} tells of which; score the checkpoint that it was made from."
+                f"{self.name} has layers that attend to the keys of other layers ({self.architecture}.{SHARED}), but"
+                f" no list {self.architecture}.{PATTERN} that says which; score the checkpoint from which it was made."
             )
         return said
 
@@ -160,11 +160,14 @@ def gguf_path(path: Path, *options: object) -> Path | None:
     files = [path] if path.is_file() else [] if (path / "config.json").is_file() else sorted(path.glob("*"))
     files = [file for file in files if file.suffix.lower() == ".gguf"]
     if files and path.is_dir() and len(files) != len(_pieces(files[0])):
-        raise CheckpointError(f"{path} holds {len(files)} GGUF files, each a model; name one of them: {files[0]}.")
+        raise CheckpointError(
+            f"{path} contains {len(files)} GGUF files, and each of them is a model; give one of them, such as"
+            f" {files[0]}."
+        )
     if files and any(option is not None for option in options):
         raise CheckpointError(
-            f"{files[0].name} is a GGUF file, which takes no adapter, revision or other model_type; score the model"
-            f" that it was made from."
+            f"{files[0].name} is a GGUF file, for which no adapter, revision or other model type can be given; score"
+            " the model from which it was made."
         )
     return files[0] if files else None
 
@@ -176,5 +179,7 @@ def _pieces(path: Path) -> list[Path]:
         return [path]
     pieces = [path.with_name(f"{match[1]}-{n + 1:05}-of-{match[2]}.gguf") for n in range(int(match[2]))]
     if missing := [piece.name for piece in pieces if not piece.is_file()]:
-        raise CheckpointError(f"{missing[0]} is missing, one of {len(pieces)} pieces of {match[1]}; fetch it too.")
+        raise CheckpointError(
+            f"{missing[0]}, one of the {len(pieces)} files of {match[1]}, is missing; fetch this file, too."
+        )
     return pieces

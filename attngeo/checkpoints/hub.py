@@ -52,14 +52,17 @@ class HubRepository(Repository):
         self.name, self.revision, self._within = name, revision or "main", f"{subfolder}/" if subfolder else ""
         if not f"{name}{self.revision}".isprintable():
             named = f"{name}@{revision}" if revision else name
-            raise CheckpointError(f"{named[:80]!r} is no name of a repository; check the spelling.")
+            raise CheckpointError(f"{named[:80]!r} is not a valid name of a repository; check the spelling.")
         # where nothing answers, a download would try for half a minute
         there = self._cached(first) is not None or self._size(first) is not None
         path = self._download(first) if there else None
         if path is None:
-            way = "name the address of the folder that has it"
+            way = "give the address of the folder that contains it"
             if first == "config.json":
-                way = "name its --subfolder, an adapter with its base (--adapter), a GGUF file once it is downloaded"
+                way = (
+                    "if the model is in a subfolder, use --subfolder; if this is an adapter, give it together with"
+                    " its base model (--adapter); if it contains a GGUF file, download this file and score it"
+                )
             raise CheckpointError(f"{name} has no {self._within}{first} on the Hub; {way}.")
         # in the cache: models--owner--name/snapshots/<commit>/config.json
         self.revision = path.parents[len(Path(self._within + first).parts) - 1].name
@@ -89,15 +92,19 @@ class HubRepository(Repository):
             return SafetensorsFile(named, size, content, remote=True)
         with suppress(NoArchive):
             return TorchArchive(named, size, content)
-        logger.warning("%s is in a format without ranges and is downloaded whole (%.2f GB)", named, size / 1e9)
+        logger.warning(
+            "%s cannot be read in parts because of its format, so the whole file is downloaded (%.2f GB)",
+            named,
+            size / 1e9,
+        )
         return super().open(file)
 
     def absent(self, files: str) -> CheckpointError:
         """Why none of the files could be opened."""
         if constants.HF_HUB_OFFLINE:
             return CheckpointError(
-                f"{self.name} is not in the cache with its weights ({files}), and HF_HUB_OFFLINE is set; unset it or"
-                f" give a local path."
+                f"the weights of {self.name} ({files}) are not in the cache, and HF_HUB_OFFLINE is set; unset it or"
+                " give a local path."
             )
         return CheckpointError(f"{self.name} has no weights on the Hub ({files}); convert it with save_pretrained.")
 
@@ -135,8 +142,8 @@ class HubRepository(Repository):
             content = _patiently(ask, ATTEMPTS)
         if content is None or len(content) != stop - start:
             raise CheckpointError(
-                f"{constants.ENDPOINT} gives {file} of {self.name} not by byte ranges; download the repository (hf"
-                f" download) and give the folder."
+                f"{constants.ENDPOINT} cannot send parts (byte ranges) of {file} of {self.name}; download the"
+                " repository (hf download) and give the folder."
             )
         return content
 
@@ -181,14 +188,17 @@ class HubRepository(Repository):
             elif isinstance(error, errors.RevisionNotFoundError):
                 why = f"has no revision {self.revision!r}; see its branches and tags at {hub}/{self.name}"
             elif isinstance(error, errors.RepositoryNotFoundError | errors.HFValidationError):
-                why = f"is no file or folder here and no public repository at {hub}; check it, or set HF_TOKEN"
+                why = (
+                    f"is neither a file or folder here nor a public repository at {hub}; check the name, or set"
+                    " HF_TOKEN"
+                )
             else:
                 status = _status(error)
                 why = f"{hub} answered {status}" if status else f"{hub} cannot be reached"
                 remedy = "check HF_TOKEN" if status in (401, 403) else "try again later or give a local path"
                 if constants.HF_HUB_OFFLINE:
                     why, remedy = "HF_HUB_OFFLINE is set", "unset it or give a local path"
-                why = f"is no file or folder here, and its {file} on the Hub cannot be read: {why}; {remedy}"
+                why = f"is not a file or folder here, and its {file} on the Hub cannot be read: {why}; {remedy}"
             raise CheckpointError(f"{self.name} {why}.") from error
 
 

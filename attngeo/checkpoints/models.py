@@ -21,7 +21,7 @@ from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError, ParameterError
 
 OF_A_PART = (
-    "If this is a part of a model, give open_model the whole model, or score the weights of queries and keys by"
+    "If this is a part of a model, pass the whole model to open_model, or score the query and key weights with"
     " BilinearForm.from_linear."
 )
 BELOW = ".base_layer."  # in the name of a weight below an adapter
@@ -77,16 +77,17 @@ class Model(Checkpoint):
         """
         if plan.keys_of is not None:
             raise CheckpointError(
-                f"{plan.part} layer {plan.layer} of {self.name} attends to the keys of layer {plan.keys_of}, and its"
-                f" W_qk cannot be set alone; initialise a model without shared keys."
+                f"{plan.part} layer {plan.layer} of {self.name} attends to the keys of layer {plan.keys_of}, so its"
+                " W_qk cannot be set separately; initialise a model without shared keys."
             )
         tensors: dict[str, Tensor] = {}
         for name in (plan.query, plan.key):
             sources = self._tensors.files[name].sources(name)
             if name in self._tensors.made or not sources:
                 raise CheckpointError(
-                    f"{name} of {self.name} is computed from other tensors (a parametrisation or a mask of pruning),"
-                    f" which cannot be written; initialise the model before."
+                    f"{name} of {self.name} is computed from other tensors (by a parametrisation or a pruning mask),"
+                    " so it cannot be overwritten; initialise the model before you add the parametrisation or the"
+                    " mask."
                 )
             ((file, stored),) = sources
             tensors[name] = file.tensors[stored]
@@ -132,8 +133,8 @@ def open_model(
     reading = Reading(matrix, fold_norm, distance, fold_qk_norm)
     if isinstance(config, str | PathLike):
         raise ParameterError(
-            f"config is {f'{config}'!r}, and names and paths are not taken; give the config itself, as an object with"
-            f" to_dict (model.config) or as a dict with the content of config.json."
+            f"config is {f'{config}'!r}, but it cannot be a name or a path; pass the config itself, as an object with"
+            " to_dict (model.config) or as a dict with the content of config.json."
         )
     if isinstance(model, Mapping):
         return Model(_of_state(model, config), reading)
@@ -149,8 +150,8 @@ def open_model(
         given = {"model_type": "MultiheadAttention"} if plans else given
     if not isinstance(given, Mapping):
         raise CheckpointError(
-            f"{kind} has no config that tells its model_type and heads, holds no model of transformers, and has no"
-            f' torch.nn.MultiheadAttention; give open_model a config, config={{"model_type": ..., ...}}. {OF_A_PART}'
+            f"{kind} has no config with its model type and number of heads, contains no model of transformers, and has"
+            f' no torch.nn.MultiheadAttention; pass a config, config={{"model_type": ..., ...}}. {OF_A_PART}'
         )
     for module in model.modules():
         if type(module).__name__ == "FullyShardedDataParallel":  # asking it for weights would wait for other processes
@@ -171,12 +172,12 @@ def _of_state(state: Mapping, config: Any) -> ModelFiles:
     given, name = as_mapping(config), "the state dict"
     if not isinstance(given, Mapping):
         raise CheckpointError(
-            f"{name} does not tell its model_type and heads; give open_model the config of the model beside it, as"
-            f" open_model(state, config=model.config), or a mapping."
+            f"{name} does not contain the model type and the number of heads; also pass the config of the model, as an"
+            " object or as a mapping: open_model(state, config=model.config)."
         )
     if not (tensors := named_tensors(state, name)):
         raise CheckpointError(
-            f"{name} has no tensors; its values must be tensors of torch or arrays of floating-point numbers of numpy."
+            f"{name} has no tensors; its values must be torch tensors or NumPy arrays of floating-point numbers."
         )
     return ModelFiles(name, "", given, [Weights(name, tensors)])
 
@@ -191,7 +192,10 @@ def _adapted(
     active: Any = getattr(model, "active_adapters", list(configs))  # a method of transformers, a property of peft
     active = active() if callable(active) else active
     if len(active) != 1 or active[0] not in configs:
-        raise CheckpointError(f"{kind} has {len(active)} active adapters, not one: set_adapter, or merge_and_unload().")
+        raise CheckpointError(
+            f"{kind} has {len(active)} active adapters instead of one; choose one with set_adapter, or call"
+            " merge_and_unload()."
+        )
     base = {name.replace(BELOW, "."): tensor for name, tensor in state.items() if ".lora_" not in name}
     layers = [module for module in model.modules() if hasattr(module, "base_layer")]
     if any(getattr(layer, "merged", False) or getattr(layer, "disable_adapters", False) for layer in layers):
@@ -218,17 +222,23 @@ def _require_whole(name: str, weight: str, tensor: Tensor, gather: bool) -> None
         if not gather:
             raise _sharded(name, weight)
     elif tensor.is_meta:
-        raise CheckpointError(f"{weight} of {name} holds no numbers (meta device): load it, without offloading.")
+        raise CheckpointError(
+            f"{weight} of {name} contains no numbers, because it is on the meta device; load the model without"
+            " offloading."
+        )
     elif type(tensor) not in (Tensor, nn.Parameter):
         raise _quantised(name, weight, type(tensor).__name__)
 
 
 def _sharded(name: str, weight: str) -> CheckpointError:
     return CheckpointError(
-        f"{weight} of {name} is sharded over processes; initialise a model before it is sharded, and score it by"
-        f" open_model(model, gather=True) in all processes (not with FSDP 1) or from its files."
+        f"{weight} of {name} is sharded over processes; to score the model, call open_model(model, gather=True) in all"
+        " processes (which is not possible with FSDP 1), or score its files; to initialise it, do so before it is"
+        " sharded."
     )
 
 
 def _quantised(name: str, weight: str, how: str) -> CheckpointError:
-    return CheckpointError(f"{weight} of {name} is quantised ({how}); dequantize() the model, or open the original.")
+    return CheckpointError(
+        f"{weight} of {name} is quantised ({how}); call dequantize() of the model, or open the original model."
+    )

@@ -39,13 +39,13 @@ def model_in(thing: Any, has_config: bool = False) -> nn.Module:
     models = {id(model): model for model in found.values()}
     if len(models) > 1:
         raise CheckpointError(
-            f"{type(thing).__name__} holds several models ({', '.join(found)}); give open_model one of them."
+            f"{type(thing).__name__} contains several models ({', '.join(found)}); pass one of them to open_model."
         )
     if not models and not isinstance(thing, nn.Module):
         raise CheckpointError(
-            f"open_model and score_table take a torch module, an object that holds one, or a state dict, and nothing of"
-            f" type {type(thing).__name__}; open_checkpoint takes a path or an id, and score and score_heads take a"
-            f" BilinearForm, which is made of two factors."
+            "open_model and score_table accept a torch module, an object that contains one, or a state dict, but no"
+            f" object of type {type(thing).__name__}; for a path or an id, use open_checkpoint; for two factors,"
+            " create a BilinearForm and use score or score_heads."
         )
     return next(iter(models.values()), thing)
 
@@ -126,7 +126,8 @@ def of_torch(model: nn.Module, kind: str) -> list[LayerPlan]:
         if module.kdim != module.embed_dim:
             raise CheckpointError(
                 f"{name or 'the attention'} of {kind} has queries of width {module.embed_dim} and keys of width"
-                f" {module.kdim}, so its W_qk is not square and has no scores; open a part of the model without it."
+                f" {module.kdim}, so its W_qk is not square and has no scores; open a part of the model that does not"
+                " contain this attention."
             )
         outer, _, role = name.rpartition(".")
         layer, place = model.get_submodule(outer), f"{name}." if name else ""

@@ -77,7 +77,8 @@ def open_checkpoint(
         checked(heads, Count, lambda why: ParameterError(f"heads is {heads!r}: {why}."))
         if distance is not None:
             raise ParameterError(
-                "Without a config.json, nothing tells how positions rotate queries and keys; leave out the distance."
+                "Without a config.json, attngeo does not know how positions rotate queries and keys; leave out the"
+                " distance."
             )
     reading = Reading(matrix, fold_norm, distance, fold_qk_norm)
     place = _with_subfolder(path_or_id, subfolder)
@@ -96,13 +97,13 @@ def open_checkpoint(
         why, mismatch, _ = f"{error}".partition(MISMATCH)
         if heads is not None and mismatch:
             raise CheckpointError(
-                f"{why}The given number of heads, {heads}, does not fit these weights; give the number of heads that"
-                f" the model was trained with."
+                f"{why}The given number of heads, {heads}, does not fit these weights; give the number of heads with"
+                " which the model was trained."
             ) from error
         if model.is_guessed and isinstance(error.__cause__, Misfit):
             raise CheckpointError(
-                f"{f'{error}'.removesuffix('.')}; the config names no model_type, and {model.model_type!r} was taken"
-                f" from the name {repository.name}: name another (--as)."
+                f"{f'{error}'.removesuffix('.')}; the config contains no model_type, so {model.model_type!r} was"
+                f" inferred from the name {repository.name}; if this is wrong, give the model type with --as."
             ) from error
         raise
     if merged is not None:
@@ -114,7 +115,10 @@ def _with_subfolder(path_or_id: str | PathLike, subfolder: str) -> str | PathLik
     """The path or id as it is, or the subfolder if the path is a local folder."""
     if not isinstance(path_or_id, str | PathLike):
         kind = type(path_or_id).__name__
-        raise CheckpointError(f"open_checkpoint takes a path or a Hub id, not one of type {kind}; open_model a model.")
+        raise CheckpointError(
+            f"open_checkpoint accepts a path or a Hub id, not an object of type {kind}; for a model in memory, use"
+            " open_model."
+        )
     path = local_path(path_or_id, CheckpointError)
     if not str(path_or_id).strip():  # an empty path is the current folder
         raise CheckpointError(f"there is no file or folder {str(path_or_id)!r}; check the path.")
@@ -128,7 +132,7 @@ def _with_subfolder(path_or_id: str | PathLike, subfolder: str) -> str | PathLik
 def _of_gguf(path: Path, heads: int | None) -> ModelFiles:
     """The model in a GGUF file, whose metadata are its configuration."""
     if heads is not None:
-        raise ParameterError(f"{path.name} tells the number of heads; leave --heads out.")
+        raise ParameterError(f"{path.name} contains the number of heads; leave --heads out.")
     file = GgufFile(path)
     return ModelFiles(path.stem, "", file.config, [file], architectures={file.architecture: file.entry})
 
@@ -171,7 +175,7 @@ def _require_no_config(repository: Repository, stated: Mapping | None) -> None:
     has_clip_config = stated is None and repository.fetch(CLIP_CONFIG) is not None
     if has_clip_config or (stated or {}).get("model_type"):
         teller = CLIP_CONFIG if has_clip_config else "config.json"
-        raise ParameterError(f"{teller} of {repository.name} tells the number of heads; leave --heads out.")
+        raise ParameterError(f"{teller} of {repository.name} contains the number of heads; leave --heads out.")
 
 
 def _config(repository: Repository, stated: Mapping | None) -> dict[str, Any]:
@@ -185,8 +189,8 @@ def _config(repository: Repository, stated: Mapping | None) -> dict[str, Any]:
         return dict(stated)
     if "pretrained_cfg" in stated or ("architecture" in stated and "num_features" in stated):
         raise CheckpointError(
-            f"{repository.name} is a checkpoint of timm (architecture {stated.get('architecture')!r:.80}), whose config"
-            f" does not tell the number of heads; give it (--heads N)."
+            f"{repository.name} is a checkpoint of timm (architecture {stated.get('architecture')!r:.80}), whose"
+            " config does not contain the number of heads; give this number with --heads N."
         )
     # configs of the first years name none; transformers then goes by the repository's name
     named = max((name for name in ARCHITECTURES if name in repository.name.lower()), key=len, default="")

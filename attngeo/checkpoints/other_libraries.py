@@ -31,7 +31,9 @@ def of_clip(config: Mapping[str, Any]) -> dict[str, Any]:
     vision, text = ({} if not isinstance(t, dict) else t for t in (towers.get("vision_cfg"), towers.get("text_cfg")))
     width, of_head = vision.get("width", 768), vision.get("head_width", 64)
     if not all(isinstance(number, int) and number > 0 for number in (width, of_head)):
-        raise CheckpointError(f"{CLIP_CONFIG} tells no width of its vision tower and of a head; fetch it again.")
+        raise CheckpointError(
+            f"{CLIP_CONFIG} does not contain valid widths of the vision tower and of a head; fetch it again."
+        )
     return {
         "model_type": "open_clip",
         "vision_cfg": {**vision, "heads": max(1, width // of_head)},
@@ -48,7 +50,10 @@ def number_of_heads(files: list[TensorFile], given: int | None) -> tuple[int | N
     told = {file.name: file.arguments.get("n_head") for file in files}
     told = {name: number for name, number in told.items() if type(number) is int and number > 0}
     if not told:
-        return given, f"The number of heads was given as {given}. The files do not contain it, so it was not compared."
+        return (
+            given,
+            f"The number of heads was given as {given}. The files do not contain this number, so we did not check it.",
+        )
     name, number = next(iter(told.items()))
     if given not in (None, number):
         raise ParameterError(
@@ -66,7 +71,7 @@ def with_heads(shapes: Mapping[str, Size], heads: int, model_type: str | None) -
         ParameterError: the stated type is not known.
     """
     if model_type and (model_type not in ARCHITECTURES or isinstance(ARCHITECTURES[model_type], Refused)):
-        raise ParameterError(f"{model_type!r} is no model type that can be read; name another (--as).")
+        raise ParameterError(f"{model_type!r} is not a model type that can be read; give another model type with --as.")
     for candidate in (model_type,) if model_type else TYPES:
         config = {"model_type": candidate, **_of_type(candidate, heads, shapes)}
         stacks = [stack for stack in stacks_of(ARCHITECTURES, top_config(config)) if modules_of(stack, shapes)]
@@ -77,19 +82,20 @@ def with_heads(shapes: Mapping[str, Size], heads: int, model_type: str | None) -
             raise CheckpointError(f"the tensors have the names of {known}.")
         raise CheckpointError(
             "there is no config.json, and the names of the tensors are not those of nanoGPT, timm, open_clip or"
-            " Megatron Core; name a type that they fit (--as TYPE --heads N)."
+            " Megatron Core; give a model type with such names (--as TYPE --heads N)."
         )
     if candidate == "open_clip" and len(stacks) > 1:
         raise CheckpointError(
-            f"the towers of an open_clip model may differ in their numbers of heads; put its {CLIP_CONFIG} beside the"
-            f" weights, which tells both."
+            f"the towers of an open_clip model can have different numbers of heads; put its {CLIP_CONFIG}, which"
+            " contains both numbers, next to the weights."
         )
     for stack in stacks if not model_type else ():
         for _, module in modules_of(stack, shapes):
             if unusual := next(_unusual(module, shapes), None):
                 raise CheckpointError(
-                    f"{module} has the tensor {unusual}, which attentions of {candidate} do not have where queries and"
-                    f" keys alone make the logits; if it does not change the logits, name the type (--as {candidate})."
+                    f"{module} has the tensor {unusual}, which {candidate} models do not have if their logits depend"
+                    " only on queries and keys; if this tensor does not change the logits, give the model type (--as"
+                    f" {candidate})."
                 )
     return config
 
@@ -125,7 +131,8 @@ def _groups(heads: int, shapes: Mapping[str, Size]) -> int:
         return heads
     if output[0] != output[1] or output[0] % heads or shapes[name][0] % (output[0] // heads):
         raise CheckpointError(
-            f"{name} of {tuple(shapes[name])} and its linear_proj of {tuple(output)} are not those of {heads} heads"
-            f" that make up the width of the model; they may be the slice of one device: merge the slices first."
+            f"{name} of shape {tuple(shapes[name])} and its linear_proj of shape {tuple(output)} do not fit {heads}"
+            " heads that together have the width of the model; they may be the slice of one device, in which case the"
+            " slices must be merged first."
         )
     return (shapes[name][0] // (output[0] // heads) - heads) // 2

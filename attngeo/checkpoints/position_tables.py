@@ -40,17 +40,17 @@ def position_rows(
     """
     entry = plan.positions
     if plan.part == "cross":
-        raise CheckpointError(f"{name}: cross-attention joins two sequences, each with positions of its own.")
+        raise CheckpointError(f"{name}: cross-attention joins two sequences, each of which has its own positions.")
     if entry is None or entry.kind not in ABSOLUTE:
-        how = WITHOUT_TABLE.get(entry.kind, f"as {entry.kind}") if entry else "in a way that no entry tells"
+        how = WITHOUT_TABLE.get(entry.kind, f"as {entry.kind}") if entry else "in a way that attngeo does not know"
         raise CheckpointError(
-            f"{name}: its {plan.part} encodes positions {how}, and adds no table of them to the embedding that a"
-            f" score could be split by."
+            f"{name}: its {plan.part} encodes positions {how} and does not add position embeddings to its input, so no"
+            " score can be split by positions."
         )
     if not entry.table and not entry.computed:
         raise CheckpointError(
-            f"{name}: the files hold no table of the {entry.kind} positions of its {plan.part} under a name that is"
-            f" known; fetch the whole checkpoint, or score it without splitting by positions."
+            f"{name}: the files do not contain the {entry.kind} position embeddings of its {plan.part} under a known"
+            " name; fetch the whole checkpoint, or score it without splitting by positions."
         )
     if not entry.table:
         return sinusoids(entry.computed, d) * gain
@@ -61,7 +61,7 @@ def position_rows(
         rows = rows @ read(entry.map).double().T
     if rows.shape[1] != d:
         raise CheckpointError(
-            f"{name}: {entry.table} has rows of width {rows.shape[1]} and the layers have {d}; the files are those of"
-            f" different models."
+            f"{name}: {entry.table} has rows of width {rows.shape[1]}, but the layers have width {d}; the files belong"
+            " to different models."
         )
     return rows

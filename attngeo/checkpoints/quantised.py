@@ -17,7 +17,9 @@ from attngeo.errors import CheckpointError
 
 NO_PARTS = ("bias", "input_", "output_")  # beside a weight, without a say in what it is
 MASTER_WEIGHTS = ("store_master_weights", "keep_master_weights")  # of FP-Quant, and of Four Over Six
-WAY_OUT = "score the checkpoint that it was made from, or open_model(model.dequantize()) of transformers"
+WAY_OUT = (
+    "score the checkpoint from which it was made, or load it with transformers and use open_model(model.dequantize())"
+)
 
 
 class Quantised(TensorFile):
@@ -76,7 +78,7 @@ class Quantised(TensorFile):
             yield
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             raise CheckpointError(
-                f"{self._weight} cannot be made of its {method(self._config) or 'quantised'} parts ({error});"
+                f"{self._weight} cannot be computed from its {method(self._config) or 'quantised'} parts ({error});"
                 f" {WAY_OUT}."
             ) from error
 
@@ -111,8 +113,8 @@ def _rounded_as_the_model_runs(config: Mapping, files: Mapping[str, TensorFile])
     settings = _settings(config)
     if option := next((name for name in MASTER_WEIGHTS if settings.get(name)), ""):
         raise CheckpointError(
-            f"the model rounds its weights by {method(settings) or 'a method it does not name'} as it runs, and the"
-            f" files hold those before rounding ({option}); {WAY_OUT}."
+            f"the model rounds its weights while it runs (by {method(settings) or 'an unnamed method'}), and the files"
+            f" contain the weights before rounding ({option}); {WAY_OUT}."
         )
     online = settings.get("linear_class") == "autobitlinear" and settings.get("quantization_mode") == "online"
     if method(settings) != "bitnet" or not online:
@@ -128,7 +130,7 @@ def _is_converted(weight: str, settings: Mapping) -> bool:
     kept = settings.get("modules_to_not_convert") or []
     if pattern := next((name for name in kept if not re.fullmatch(r"[\w.-]+", name)), ""):
         raise CheckpointError(
-            f"modules_to_not_convert has the pattern {pattern!r:.80} in the config, and only plain names are understood"
+            f"modules_to_not_convert has the pattern {pattern!r:.80} in the config, but attngeo reads only plain names"
             f" there; {WAY_OUT}."
         )
     boundary = r"(?:(?<=\.)|(?=\.|$))"
@@ -146,7 +148,7 @@ def refusal(config: Mapping) -> str:
     named = method(settings) or ("MLX" if "quantization" in config else "")
     if not settings and not named:
         return ""
-    return f"it is quantised by {named or 'a method it does not name'}, which cannot be read here; {WAY_OUT}."
+    return f"it is quantised by {named or 'an unnamed method'}, which attngeo cannot read; {WAY_OUT}."
 
 
 def _settings(config: Mapping) -> Mapping[str, Any]:

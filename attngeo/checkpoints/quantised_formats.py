@@ -51,7 +51,7 @@ def eight_bits(parts: Parts, config: Config, module: str) -> Float[Tensor, "out 
 def packed_words(parts: Parts, config: Config, module: str) -> Float[Tensor, "out in"]:
     """``W = scale (code - zero)`` by group of inputs, codes packed into words of 32 bits as by GPTQ or by AWQ."""
     if unknown := parts.keys() - PACKED_PARTS:
-        raise ValueError(f"{min(unknown)} stands beside its codes, and no formula that is known has it")
+        raise ValueError(f"next to its codes, there is a tensor {min(unknown)}, which no known formula uses")
     words, scales = parts["qweight"], parts["scales"]  # scales (groups, out)
     outputs = scales.shape[1]
     if words.shape[1] == outputs:  # GPTQ packs successive inputs
@@ -62,7 +62,9 @@ def packed_words(parts: Parts, config: Config, module: str) -> Float[Tensor, "ou
     else:  # AWQ packs 8 outputs, in an order of its own
         version = str(config.get("version") or "gemm").lower()
         if version != "gemm":
-            raise ValueError(f"its codes are in the order of AWQ's version {version}, and that of gemm alone is known")
+            raise ValueError(
+                f"its codes are in the order of version {version} of AWQ, but only the order of gemm is known"
+            )
         codes, zeros = (unpacked_bits(parts[name], 4) for name in ("qweight", "qzeros"))
         codes, zeros = (x.view(len(x), -1, 8)[..., AWQ_SLOTS].flatten(1) for x in (codes, zeros))
     group = parts.get("g_idx")  # (in,)
@@ -83,7 +85,7 @@ def _zeros_of_gptq(stored: Int[Tensor, "groups words"], bits: int, config: Confi
         for zeros in (plus_one, as_stored):
             if (zeros == middle).all():
                 return zeros
-        raise ValueError(f"its config says sym, and its zeros are not the {middle} of symmetric codes")
+        raise ValueError(f"its config says sym, but its zeros are not {middle}, as they are for symmetric codes")
     if config.get("sym") is None and (as_stored == middle).all():
         return as_stored
     return as_stored if _stores_zeros_as_they_are(config) else plus_one
@@ -98,11 +100,11 @@ def _stores_zeros_as_they_are(config: Config) -> bool:
         packing = str(config.get("packing_format") or config.get("backend") or "")
         _, _, kernel = packing.partition(":")
         if packing.partition(":")[0] != "auto_round" or "awq" in kernel:
-            raise ValueError(f"no packing_format of AutoRound is known by the name {packing!r}")
+            raise ValueError(f"the packing_format {packing!r} of AutoRound is not known")
         return "gptq" not in kernel or "gptqmodel" in kernel
     packing = str(config.get("checkpoint_format") or "gptq")
     if packing not in ("gptq", "gptq_v2"):
-        raise ValueError(f"no checkpoint_format of GPTQ is known by the name {packing!r}")
+        raise ValueError(f"the checkpoint_format {packing!r} of GPTQ is not known")
     return packing == "gptq_v2"
 
 
@@ -133,7 +135,7 @@ def _factors(scale: Tensor, shape: torch.Size, block: tuple[int, int]) -> Tensor
     if tuple(scale.shape) == tuple(math.ceil(size / step) for size, step in zip(shape, block, strict=True)):
         return scale.repeat_interleave(block[0], 0)[: shape[0]].repeat_interleave(block[1], 1)[:, : shape[1]]
     raise ValueError(
-        f"a scale of shape {tuple(scale.shape)} is neither one number, nor one by row, nor one by block of"
+        f"a scale of shape {tuple(scale.shape)} is neither one number, nor one number per row, nor one per block of"
         f" {block[0]} x {block[1]}"
     )
 

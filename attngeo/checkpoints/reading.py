@@ -45,11 +45,13 @@ class Reading:
 
     def __post_init__(self) -> None:
         if self.matrix not in get_args(Matrix):
-            raise ParameterError(f"matrix is {self.matrix!r}, and those that can be read are 'qk' and 'ov'; name one.")
+            raise ParameterError(f"matrix is {self.matrix!r}; it must be 'qk' or 'ov'.")
         if self.distance is not None and not isinstance(self.distance, int):
             raise ParameterError(f"distance is {self.distance!r}; it must be a whole number of tokens, or None.")
         if self.matrix != "qk" and (self.distance is not None or self.fold_qk_norm):
-            raise ParameterError("Distances and norms of queries and keys belong to W_qk; score the matrix 'qk'.")
+            raise ParameterError(
+                "A distance and the norms of queries and keys apply only to W_qk; score the matrix 'qk'."
+            )
 
 
 class Folding:
@@ -69,8 +71,8 @@ class Folding:
         needs_order = reading.distance is not None or reading.fold_qk_norm  # of the coordinates within a head
         if needs_order and any(isinstance(file, GgufFile) for file in files.values()):
             raise CheckpointError(
-                f"{name}: a GGUF file stores queries and keys in an order of its own, so neither rotations nor norms of"
-                f" queries and keys can be followed; score the original weights."
+                f"{name}: a GGUF file stores the coordinates of queries and keys in a different order, so rotations"
+                " and norms of queries and keys cannot be included; score the original weights."
             )
         what = f"at distance {reading.distance}"
         try:
@@ -97,7 +99,7 @@ class Folding:
         """Find the tensors with the gains of query and key norms in every layer that has such norms."""
         self.qk_norms = {plan: norms_of(plan, files) for plan in self.plans if "norms" in plan.beside}
         if not self.qk_norms:
-            raise CheckpointError("it has no such norms that are known")
+            raise CheckpointError("attngeo does not know any such norms in it")
 
     def norm(self, plan: LayerPlan) -> str:
         """The tensor with the gains of the preceding layer normalisation if they are folded in, otherwise ""."""
@@ -144,8 +146,8 @@ def _require_gains(name: str, plans: list[LayerPlan], names: Collection[str]) ->
             others = [each for each in names if each.startswith(f"{layer}.") and NORMALISATION.search(each)]
             why = "not in these files"
             if others and plan.part not in folded:
-                why = "not known, because attngeo knows of no normalisation before the attention of such models"
+                why = "not known, because attngeo does not know any normalisation before the attention of such models"
             raise CheckpointError(
                 f"{name}: the gains of the layer normalisation before queries and keys of {plan.part} layer"
-                f" {plan.layer} are {why}; score without them (no --fold-norm)."
+                f" {plan.layer} are {why}; score without these gains (leave --fold-norm out)."
             )

@@ -70,13 +70,19 @@ def included(name: str, plans: Sequence[LayerPlan], folding: Folding) -> Iterato
         )
         if not all(plan.settings and longest_text(plan.settings.values) for plan in plans):
             yield (
-                f"The configuration of {name} does not state how long texts can be, so we did not check whether the"
-                " distance occurs in them."
+                f"The configuration of {name} does not state the maximum length of a text, so we did not check whether"
+                " this distance occurs."
             )
         if still := [plan for plan in plans if folding.rotations[plan] is None]:
-            yield f"W_qk of {name} is the same at all distances in {_listed(still)}, where positions rotate nothing."
+            yield (
+                f"W_qk of {name} is the same at all distances in {_listed(still)}, because no rotation takes place"
+                " there."
+            )
         if hidden := [plan for plan in plans if is_hidden(plan, m)]:
-            yield f"No query of {name} attends that far in {_listed(hidden)}, because of a window."
+            yield (
+                f"In {_listed(hidden)} of {name}, no query attends to keys at this distance, because they are outside"
+                " the window."
+            )
         for why in dict.fromkeys(f"{error}" for error in folding.without_rotation.values()):
             yield f"Some layers of {name} are left out: {why}."
     if folding.qk_norms:
@@ -95,21 +101,21 @@ def of_files(weights: Sequence[str], tensors: Tensors, is_adapted: bool) -> Iter
     if twice := [name for name in stored if name in tensors.several]:
         first, more = twice[0], f" and {len(twice) - 1} more tensors are" if len(twice) > 1 else " is"
         yield (
-            f"{first}{more} in several files ({', '.join(tensors.several[first])}). The last file was read, as"
-            " transformers does, whichever file the index of the checkpoint names."
+            f"{first}{more} in several files ({', '.join(tensors.several[first])}). The last of these files was read,"
+            " as in transformers, even if the index of the checkpoint names another file."
         )
     companions_of = [] if is_adapted else [name for weight in weights for name in companions(weight, tensors.files)]
     if companions_of:
         more = f" and {len(companions_of) - 1} more" if len(companions_of) > 1 else ""
-        yield f"Beside the weights that were read, there are tensors of unknown use: {companions_of[0]}{more}."
+        yield f"Next to the weights that were read, the files contain tensors of unknown use: {companions_of[0]}{more}."
 
 
 def of_layers(plans: Sequence[LayerPlan]) -> Iterator[str]:
     """Whether a causal mask is opened, and which layers attend to the keys of another layer."""
     if any(is_opened(plan.module) for plan in plans):
         yield (
-            "The layers of this decoder are labelled as attending in both directions, because its tensors are in a"
-            " denoise_model, as those of DiffuGPT and DiffuLLaMA, whose code opens the causal mask."
+            "The layers of this decoder are labelled as attending in both directions, because its tensors belong to a"
+            " module named denoise_model, as in DiffuGPT and DiffuLLaMA, whose code removes the causal mask."
         )
     sharing = [plan for plan in plans if plan.keys_of is not None]
     for part, maker in dict.fromkeys((plan.part, plan.keys_of) for plan in sharing):
@@ -117,8 +123,8 @@ def of_layers(plans: Sequence[LayerPlan]) -> Iterator[str]:
         who = f"layers {', '.join(layers)} attend" if len(layers) > 1 else f"layer {layers[0]} attends"
         whose = "their" if len(layers) > 1 else "its"
         yield (
-            f"In the {part}, {who} to the keys of layer {maker}, so W_qk joins {whose} W_q and the W_k of layer"
-            f" {maker}."
+            f"In the {part}, {who} to the keys of layer {maker}, so W_qk is computed from {whose} W_q and the W_k of"
+            f" layer {maker}."
         )
 
 
@@ -134,9 +140,9 @@ def of_unstated_width(plans: Sequence[LayerPlan], config: Mapping[str, Any], ten
         inputs = tensors.files[plan.query].shapes[plan.query][-1]
         if not stated and plan.heads * plan.d_head != inputs:
             yield (
-                f"The heads of {plan.part} layer {plan.layer} have {plan.d_head} coordinates, which is not the"
-                " width of the model divided by the number of heads, and no configuration key says so. If heads were"
-                " pruned, the scores of layers are right and the scores of single heads are wrong."
+                f"The heads of {plan.part} layer {plan.layer} have {plan.d_head} coordinates, which is not the width"
+                " of the model divided by the number of heads, and no configuration key states this width. If heads"
+                " were pruned, the scores of layers are right and the scores of single heads are wrong."
             )
             return
 
@@ -158,8 +164,8 @@ def of_unfollowed_keys(keys: Sequence[str]) -> Iterator[str]:
     """Which keys of the configuration attngeo does not follow."""
     if keys:
         yield (
-            f"attngeo does not follow these keys of the configuration: {', '.join(keys)}. If one of them changes"
-            " queries, keys or the mask, the scores do not show that change."
+            f"attngeo does not take these keys of the configuration into account: {', '.join(keys)}. If one of them"
+            " changes queries, keys or the mask, the scores do not show that change."
         )
 
 

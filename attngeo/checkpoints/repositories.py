@@ -54,11 +54,16 @@ class LocalFolder(Repository):
         configured, names = (self.path / "config.json").is_file(), set(re.split(r"[ ,()]+", files))
         shard = configured and not files.startswith(ANY)  # a file that an index or the user names
         if broken := [path.name for path in self.path.glob("*") if path.name in names and not path.is_file()]:
-            why = f"has a {broken[0]} that is no file, or a link to nothing; fetch the checkpoint again"
+            why = f"has a {broken[0]} that is not a file, or that is a broken link; fetch the checkpoint again"
         elif not configured and (self.path / "adapter_config.json").is_file():
-            why = f"is an adapter and no model; score its base with it: attngeo score BASE --adapter {self.path}"
+            why = (
+                f"is an adapter and not a model; score its base model with it: attngeo score BASE --adapter {self.path}"
+            )
         elif inside := [path for path in saved_steps(self.path) if path != self.path]:
-            why = f"is no checkpoint itself and holds {len(inside)}; score one, such as: attngeo score {inside[-1]}"
+            why = (
+                f"is not a checkpoint, but contains {len(inside)} of them; score one of these, for example: attngeo"
+                f" score {inside[-1]}"
+            )
         elif not shard and (other := other_format(self.path)):
             why = other
         elif not any(self.path.iterdir()):
@@ -70,10 +75,10 @@ class LocalFolder(Repository):
             why += f" models, so name one of them, such as {self.path / found[0]}"
         elif not configured:
             why = (
-                "has no config.json, which tells the model type and the number of heads. In transformers,"
-                " model.config.save_pretrained writes this file. Checkpoints of nanoGPT, timm and Megatron Core are"
-                " read with a number of heads (--heads N). If another library made the checkpoint, convert it, or load"
-                " it with that library and give the model and a config to attngeo.open_model"
+                "has no config.json, the file that contains the model type and the number of heads. In transformers,"
+                " model.config.save_pretrained writes this file. Checkpoints of nanoGPT, timm and Megatron Core can"
+                " be read if you give the number of heads (--heads N). If another library made the checkpoint,"
+                " convert it, or load it with that library and pass the model and a config to attngeo.open_model"
             )
         else:
             why = f"has no {files}; fetch the checkpoint again, or save it with save_pretrained"
@@ -93,16 +98,17 @@ def other_format(folder: Path) -> str:
     """What a folder holds that another tool saved and converts, and by which; "" where there is nothing of the kind."""
     if steps := sorted(path.name for path in folder.glob("global_step*") if path.is_dir()):
         return (
-            f"holds the parts of a DeepSpeed checkpoint ({steps[-1]}) and no whole weights; make them by the"
-            " zero_to_fp32.py that DeepSpeed leaves in that folder"
+            f"contains the parts of a DeepSpeed checkpoint ({steps[-1]}) instead of whole weights; create whole"
+            " weights with zero_to_fp32.py, which DeepSpeed puts into that folder"
         )
     if part := next(iter(sorted((*folder.glob("*.distcp"), *folder.glob("*/*.distcp")))), None):
         return (
-            f"holds the parts of a distributed checkpoint ({part.parent.name}/{part.name}) and no whole weights; make"
-            " them by dcp_to_torch_save of torch.distributed.checkpoint.format_utils, and save them beside config.json"
+            f"contains the parts of a distributed checkpoint ({part.parent.name}/{part.name}) instead of whole"
+            " weights; create whole weights with dcp_to_torch_save of torch.distributed.checkpoint.format_utils, and"
+            " save them next to config.json"
         )
     if (folder / "params.json").is_file() and list(folder.glob("consolidated*")):
-        return "is a checkpoint in Meta's format; convert it by convert_llama_weights_to_hf.py of transformers"
+        return "is a checkpoint in Meta's format; convert it with convert_llama_weights_to_hf.py of transformers"
     if any(folder.glob("mp_rank_*")) or (folder / "model_optim_rng.pt").is_file():
         return (
             "is a checkpoint of Megatron-LM; merge the slices of all devices into one file of tensors and give the"
@@ -175,16 +181,21 @@ def open_repository(
             here, asked = local_path(before, CheckpointError), after
     if here.exists() and asked is not None:
         what = "folder" if here.is_dir() else "file"
-        raise CheckpointError(f"{here} is a local {what}, which has no revision {asked!r}; leave it out.")
+        raise CheckpointError(f"{here} is a local {what}, which has no revision {asked!r}; leave the revision out.")
     if text and path.is_dir():
         return LocalFolder(path)
     named = named_on_the_hub(text)
     if named is None:
         address = "://" in text
-        what = "no address of a model on the Hub" if address else "no file or folder here and no id of the Hub"
-        raise CheckpointError(f"{text!r} is {what}; check it, or give the id, OWNER/NAME.")
+        what = (
+            "not the address of a model on the Hub" if address else "neither a file or folder here nor an id on the Hub"
+        )
+        raise CheckpointError(f"{text!r} is {what}; check it, or give an id OWNER/NAME.")
     if None not in (revision, named.revision) and revision != named.revision:
-        raise CheckpointError(f"{text} names the revision {named.revision!r} and not {revision!r}; give one of them.")
+        raise CheckpointError(
+            f"{text} already contains the revision {named.revision!r}, but the revision {revision!r} was given, too;"
+            " give only one of them."
+        )
     from attngeo.checkpoints.hub import HubRepository
 
     return HubRepository(named.id, revision or named.revision, first, subfolder or named.subfolder)
@@ -211,7 +222,8 @@ def _shards(repository: Repository, index: str) -> list[str]:
         (repository.json(index) or {}).get("weight_map"),
         Annotated[dict[str, File], Meta(min_length=1)],
         lambda _: CheckpointError(
-            f"{index} of {repository.name} has no weight_map to files beside it; fetch it again."
+            f"{index} of {repository.name} has no valid weight_map, which would list the weight files next to it;"
+            " fetch it again."
         ),
     )
     return sorted(set(weight_map.values()))

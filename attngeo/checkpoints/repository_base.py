@@ -28,7 +28,7 @@ class Repository(Protocol):
         return read_json(
             path,
             dict[str, Any],
-            lambda why: CheckpointError(f"{file} of {self.name} cannot be read ({why}); mend or fetch it again."),
+            lambda why: CheckpointError(f"{file} of {self.name} cannot be read ({why}); correct it or fetch it again."),
         )
 
     def open(self, file: str) -> TensorFile | None:

@@ -118,7 +118,7 @@ def models_table(
         ParameterError: no model is named.
     """
     if not sources:
-        raise ParameterError("a table of models needs at least one model; name one.")
+        raise ParameterError("a table of models needs at least one model; give one.")
     found: dict[int, list[ModelRow]] = {}
     said: dict[int, list[str]] = {}
     unread: list[str] = []
@@ -169,7 +169,7 @@ def _opened(source: Source | Any, reading: Reading) -> Checkpoint:
     if any(asked[name] not in (usual[name], opened[name]) for name in asked):
         named = [name for name in asked if name in ("matrix", "fold_norm") or asked[name] != opened[name]]
         ways = [", ".join(f"{name}={way[name]!r}" for name in named) for way in (opened, asked)]
-        raise ParameterError(f"{source.name} is opened with {ways[0]}; open it with {ways[1]}.")
+        raise ParameterError(f"{source.name} was opened with {ways[0]}; open it again with {ways[1]}.")
     return source
 
 

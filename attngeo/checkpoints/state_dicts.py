@@ -17,12 +17,12 @@ NESTED = ("state_dict", "model_state_dict", "model")  # under which training scr
 # other formats by words in the names of their tensors, and the way out
 FORMATS = {
     ("language_model", "query_key_value"): (
-        "Megatron-LM. Convert it by convert_megatron_gpt2_checkpoint.py or convert_megatron_bert_checkpoint.py, which"
-        " are in the repository of transformers 4"
+        "Megatron-LM. Convert it with convert_megatron_gpt2_checkpoint.py or convert_megatron_bert_checkpoint.py,"
+        " which are in the repository of transformers 4"
     ),
     ("sentence_encoder", "q_proj"): (
         "fairseq or fair-esm. ESM models are on the Hub in the format of transformers, such as"
-        " facebook/esm2_t6_8M_UR50D. Convert other models by convert_esm.py, which is in the repository of"
+        " facebook/esm2_t6_8M_UR50D. Convert other models with convert_esm.py, which is in the repository of"
         " transformers 4"
     ),
 }
@@ -35,7 +35,9 @@ def named_tensors(state: object, name: str) -> dict[str, Tensor]:
         CheckpointError: it is no mapping.
     """
     if not isinstance(state, Mapping):
-        raise CheckpointError(f"{name} holds one {type(state).__name__} and no named tensors; save its weights.")
+        raise CheckpointError(
+            f"{name} contains a {type(state).__name__} instead of named tensors; save the state_dict of the model."
+        )
     state = next((state[key] for key in NESTED if isinstance(state.get(key), Mapping)), state)
     values = {f"{name}": as_tensor(value) for name, value in state.items()}
     tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}

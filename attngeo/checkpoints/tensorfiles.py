@@ -109,7 +109,9 @@ class SafetensorsFile(TensorFile):
                 raise damaged(self.name, f"the position of {name[:200]!r} does not fit its shape or the other tensors")
             end = stop
         if self._start + end != length:
-            raise damaged(self.name, f"it has {length} bytes, and its header says {self._start + end}")
+            raise damaged(
+                self.name, f"it has {length} bytes, but according to its header it should have {self._start + end}"
+            )
         # save_model of safetensors stores tensors that share their memory once, and names the others in the metadata
         for name, kept in (metadata or {}).items():
             if isinstance(kept, str) and kept in self._stored:
@@ -137,8 +139,8 @@ class SafetensorsFile(TensorFile):
         entry = self._stored[tensor]
         if entry.dtype not in _DTYPES:
             raise CheckpointError(
-                f"{tensor} in {self.name} is stored as {entry.dtype}, no type of numbers that can be scored; open the"
-                f" checkpoint in float32, float16 or bfloat16."
+                f"{tensor} in {self.name} is stored as {entry.dtype}, which is not a type of numbers that can be"
+                " scored; open the checkpoint in float32, float16 or bfloat16."
             )
         start, stop = (self._start + offset for offset in entry.data_offsets)
         width = math.prod(entry.shape[1:]) * _DTYPES[entry.dtype].itemsize
@@ -171,8 +173,9 @@ class TorchFile(TensorFile):
             if known := known_format(pickle_of(path)):
                 raise CheckpointError(f"{path} is a checkpoint of {known}.") from error
             raise CheckpointError(
-                f"{path} is cut short or damaged, or holds other things than tensors, and loading those could run code."
-                f" Download or copy it again. If you trust it, load it and save its state_dict as safetensors."
+                f"{path} is cut short or damaged, or contains objects other than tensors, which could run code when"
+                " they are loaded. Download or copy it again. If you trust it, load it and save its state_dict as"
+                " safetensors."
             ) from error
         self.tensors, self.arguments = named_tensors(state, f"{path}"), arguments_in(state)
         self.shapes = {name: tensor.shape for name, tensor in self.tensors.items()}
@@ -182,7 +185,9 @@ class TorchFile(TensorFile):
         whole = self.tensors[tensor]
         in_all = math.prod(whole.shape) * whole.element_size()  # torch's own product overflows
         if whole.is_meta or in_all > whole.untyped_storage().nbytes():
-            raise CheckpointError(f"{tensor} in {self.name} holds no numbers or repeats a few; save it contiguous.")
+            raise CheckpointError(
+                f"{tensor} in {self.name} contains no numbers or repeats a few of them; save it as a contiguous tensor."
+            )
         return (whole[slice(*rows)] if rows else whole).clone()  # out of the mapping, so that the file may go
 
 
@@ -206,7 +211,7 @@ def read_range(path: Path, start: int, stop: int) -> memoryview:
     except OSError as error:
         raise unreadable(path, error) from error
     if len(data) != stop - start:
-        raise CheckpointError(f"{path} ended while it was read; it changed meanwhile: run again.")
+        raise CheckpointError(f"{path} became shorter while it was read; run the command again.")
     return data.data
 
 
@@ -215,13 +220,13 @@ def open_tensors(path: Path) -> TensorFile:
     beginning = _beginning(path) if path.suffix in SUFFIXES else b""
     if beginning == LFS_POINTER:
         raise CheckpointError(
-            f"{path} holds no weights, but a pointer of Git LFS to them; fetch them by git lfs pull in that folder, or"
-            f" download the file itself."
+            f"{path} contains a pointer of Git LFS instead of weights; fetch the weights with git lfs pull in that"
+            " folder, or download the file itself."
         )
     if beginning.lstrip().lower().startswith(WEB_PAGES):
         raise CheckpointError(
-            f"{path} is a web page, such as one that reports an error or asks for a password, and holds no weights."
-            f" Download the file itself."
+            f"{path} contains a web page instead of weights, for example a page that reports an error or asks for a"
+            " password. Download the file itself."
         )
     if path.suffix == ".safetensors":
         try:

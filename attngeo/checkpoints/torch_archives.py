@@ -96,7 +96,8 @@ class TorchArchive(TensorFile):
         is_whole = part.numel() <= span and (start + span) * width <= record.file_size
         if not is_whole or record.compress_type != zipfile.ZIP_STORED:
             raise CheckpointError(
-                f"{tensor} in {self.name} is cut off, compressed, or repeats a few numbers; save it contiguous."
+                f"{tensor} in {self.name} is cut off, compressed, or repeats a few numbers; save it as a contiguous"
+                " tensor."
             )
         header = bytes(self._content(record.header_offset, record.header_offset + LOCAL_HEADER))
         between = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
@@ -138,6 +139,6 @@ def _on_meta(pickled: bytes, keys: list[str]) -> tuple[object, dict[int, str]]:
 
 def _damaged(name: str) -> CheckpointError:
     return CheckpointError(
-        f"{name} is cut short or damaged, or holds other things than tensors, and loading those could run code. Look"
-        f" for another revision. If you trust it, load it and save its state_dict as safetensors."
+        f"{name} is cut short or damaged, or contains objects other than tensors, which could run code when they are"
+        " loaded. Look for another revision. If you trust it, load it and save its state_dict as safetensors."
     )

@@ -56,15 +56,18 @@ def _spread(checkpoints: Sequence[str]) -> list[str]:
     each = [str(step) for name in steps for step in (steps[name] or [name])]
     if len(each) < 2:
         why = (
-            f"a comparison needs two checkpoints or more, not {', '.join(each) or 'none'}; name another, or a run that"
-            " was trained with --keep-checkpoints and a --checkpoint-every below --steps"
+            f"a comparison needs at least two checkpoints, but only {', '.join(each) or 'none'} was given; add another"
+            " one, or give a run that was trained with --keep-checkpoints and with a --checkpoint-every below --steps"
         )
         if len(checkpoints) > 1:
-            why = f"{each[0]} is named {len(checkpoints)} times and is one checkpoint; name another beside it"
+            why = (
+                f"{each[0]} was given {len(checkpoints)} times, but is a single checkpoint; give another one to"
+                " compare it with"
+            )
         elif each and not local_path(each[0]).exists():
             why = (
-                f"there is no folder {each[0]} here, and a model of that id on the Hub would be one checkpoint alone;"
-                " check the path, or name a second checkpoint"
+                f"there is no folder {each[0]} here, and a model with this id on the Hub would be a single checkpoint;"
+                " check the path, or give a second checkpoint"
             )
         raise ParameterError(f"{why}.")
     return list(dict.fromkeys(each))

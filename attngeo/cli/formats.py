@@ -33,23 +33,23 @@ def format_of(asked: str | None, output: Path | None) -> str:
     if form is None or (suffix and told != form):
         known = SUFFIXES[asked] if asked else [suffix for suffixes in SUFFIXES.values() for suffix in suffixes]
         what = f"the format {asked}" if asked else "a known format"
-        figure = ", and draw a figure by --plot" if suffix in PICTURES else ""
+        figure = ", or draw a figure with --plot" if suffix in PICTURES else ""
         raise ParameterError(
-            f"{output} does not end as a file of {what}; end it in {', '.join(known)}{figure}. For other formats,"
-            " convert a CSV file in Python (pandas.read_csv)."
+            f"the name {output} does not end with the suffix of {what}; use {', '.join(known)}{figure}. For other"
+            " formats, convert a CSV file in Python (pandas.read_csv)."
         )
     require_place(output)
     if form == "html" and output is None:
-        raise ParameterError("html needs a file: add -o FILE.html.")
+        raise ParameterError("the format html needs a file; add -o FILE.html.")
     return form
 
 
 def require_place(file: Path | None) -> None:
     """Refuse a file whose folder is not there, and one to replace in the folder of a checkpoint or a run."""
     if file and not file.parent.is_dir():
-        raise ParameterError(f"there is no folder {file.parent} for {file}; make it, or name another.")
+        raise ParameterError(f"there is no folder {file.parent} for {file}; create it, or give another file.")
     if file and file.is_file() and any((file.resolve().parent / mark).is_file() for mark in MARKS):
-        raise ParameterError(f"{file} is there already, in the folder of a checkpoint or a run; name another file.")
+        raise ParameterError(f"{file} already exists in the folder of a checkpoint or a run; give another file.")
 
 
 class View(NamedTuple):

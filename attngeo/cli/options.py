@@ -37,7 +37,8 @@ def _threshold(context: click.Context, option: click.Parameter, value: float) ->
 def _once(context: click.Context, option: click.Parameter, files: tuple[Path, ...]) -> Path | None:
     if len(files) > 1:
         raise ParameterError(
-            f"{option.opts[0]} was given {len(files)} times ({', '.join(map(str, files))}), but can be given only once."
+            f"{option.opts[0]} was given {len(files)} times ({', '.join(map(str, files))}), but it can be given only"
+            " once."
         )
     return files[0] if files else None
 

@@ -66,14 +66,19 @@ def command(chapter, given, profile, output, opened, listing) -> None:
     names = [name for name, _ in given]
     for name in names:
         if names.count(name) > 1:
-            raise ParameterError(f"Parameter {name} is given more than once; a list has commas: -p {name} a,b.")
+            raise ParameterError(
+                f"The parameter {name} is given more than once; for a list, separate the values by commas: -p {name}"
+                " a,b."
+            )
     values = parameters.checked(chapter, execute.notebook(chapter), dict(given))
     if output is None:
         output = Path(f"{chapter}.ipynb")
         if os.path.lexists(output):
-            raise ParameterError(f"{output} exists and may have been changed; name it, or another file, with -o.")
+            raise ParameterError(
+                f"{output} already exists and may have been changed; give it, or another file, with -o."
+            )
     if output.suffix not in (".html", ".ipynb"):
-        raise ParameterError(f"{output} must end in .html, for a page, or in .ipynb, for a notebook.")
+        raise ParameterError(f"the name {output} must end in .html for a page or in .ipynb for a notebook.")
     started = time.monotonic()
     rerun.execute_and_write(chapter, profile or current_profile(), values, output, watched=not screen().quiet)
     say(f"{output} written after {time.monotonic() - started:.0f} s")

@@ -62,11 +62,16 @@ def command(checkpoints, per_head, gamma, convention, asked, output, plot, layer
         given = {"--per-head": per_head, "--plot": plot, "--layer": layer, "--head": head, "--positions": positions}
         given |= {f"--{name}": opening[name] for name in ("revision", "subfolder", "adapter")}
         if of_one := [name for name, value in given.items() if value not in (None, False, "")]:
-            raise ParameterError(f"{of_one[0]} is for one model, and {len(checkpoints)} are named; score one alone.")
+            raise ParameterError(
+                f"{of_one[0]} can only be used for one model, but {len(checkpoints)} models are named; score one at a"
+                " time."
+            )
         return _several(checkpoints, gamma, convention, form, output, opening)
     (checkpoint,) = checkpoints
     if plot is not None and plot.suffix.lower() not in PICTURES:
-        raise ParameterError(f"{plot} cannot hold a figure; end its name in one of {', '.join(PICTURES)}.")
+        raise ParameterError(
+            f"the name {plot} does not end with the suffix of an image format; use one of {', '.join(PICTURES)}."
+        )
     require_place(plot)
     if head is not None and layer is None:
         raise ParameterError("--head needs --layer, because heads are numbered within each layer.")

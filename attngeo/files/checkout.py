@@ -22,8 +22,8 @@ def root() -> Path:
         if all((folder / mark).exists() for mark in ("_toc.yml", "notebooks", "data")):
             return folder
     raise CheckoutError(
-        f"the book's sources are not in {named or here}, and the installed package does not carry them; change into a"
-        " checkout of attngeo (git clone) or name one in ATTNGEO_BOOK."
+        f"the book's sources are not in {named or here}, and the installed package does not contain them; change into"
+        " a checkout of attngeo (git clone), or set ATTNGEO_BOOK to a checkout."
     )
 
 

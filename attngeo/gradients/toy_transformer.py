@@ -39,7 +39,10 @@ class ToyConfig:
 
     def __post_init__(self) -> None:
         if self.d % self.n_heads:
-            raise ParameterError(f"{self.n_heads} heads do not divide the width {self.d}; choose d as a multiple.")
+            raise ParameterError(
+                f"the width {self.d} cannot be divided into {self.n_heads} heads; choose a multiple of the number of"
+                " heads as d."
+            )
 
     @property
     def d_head(self) -> int:

@@ -41,7 +41,10 @@ def score_figure(rows: Sequence[dict]) -> CaptionedFigure:
     counts = [f"{sum(outside(row, score) for row in layers)} of {len(layers)} by {score}" for score in SHOWN]
     said = f"layers outside the grey band of 95 % of random weights: {', '.join(counts)}"
     if lawless:
-        said = "both scores with the gain of the layer normalisation folded in; no law of random weights is known then"
+        said = (
+            "both scores, with the gains of the layer normalisation included; the scores of random weights are then"
+            " unknown"
+        )
     return CaptionedFigure(
         figure,
         "fig-scores",
@@ -99,7 +102,7 @@ def _draw(panel: Axes, rows: Sequence[dict], score: str, colour: str, lawless: b
 def _legend(rows: Sequence[dict]) -> list[Line2D]:
     dot = {"marker": "o", "color": "#333333", "linewidth": 0}
     if any(map(without_law, rows)):
-        handles = [Line2D([], [], **dot, markersize=6, markerfacecolor="white", label="layer, gain folded in")]
+        handles = [Line2D([], [], **dot, markersize=6, markerfacecolor="white", label="layer, gain included")]
     else:
         handles = [
             Line2D([], [], color=NEUTRAL, alpha=0.25, linewidth=8, label="95 % of random layers"),

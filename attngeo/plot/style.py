@@ -169,7 +169,9 @@ class CaptionedFigure:
             ParameterError: the suffix is missing, or is not that of a format.
         """
         if Path(path).suffix[1:].lower() not in self.figure.canvas.get_supported_filetypes():
-            raise ParameterError(f"{path} does not end like the name of a picture; end it in .svg, .png or .pdf.")
+            raise ParameterError(
+                f"the name {path} does not end with the suffix of an image format; use .svg, .png or .pdf."
+            )
         with house_style(), atomic_path(path) as temporary:
             self.figure.savefig(temporary)
 

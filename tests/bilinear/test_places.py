@@ -50,5 +50,5 @@ def test_two_halves_take_the_noise_out():
 
 def test_scores_without_interaction_have_no_symmetry():
     assert symmetry_between_places(torch.zeros(4, 4)) != symmetry_between_places(torch.zeros(4, 4))
-    with pytest.raises(MatrixError, match="2 places have no interaction"):
+    with pytest.raises(MatrixError, match="with 2 positions, nothing remains"):
         interaction(torch.ones(2, 2))

@@ -53,7 +53,7 @@ def test_scores_by_octave_are_those_of_the_dense_matrix_and_of_single_heads():
 
 
 def test_waves_that_do_not_exist_are_refused():
-    with pytest.raises(MatrixError, match="16 positions have waves of 1 to 8 periods; there are none from 3 to 9"):
+    with pytest.raises(MatrixError, match="16 positions have waves with 1 to 8 periods, but none with 3 to 9"):
         waves(16, 3, 9)
     with pytest.raises(MatrixError, match="1 position has no waves"):
         octave_scores(BilinearForm(torch.ones(1, 4, 2), torch.ones(1, 4, 2)), torch.ones(1, 4))

@@ -90,7 +90,7 @@ def test_an_adapter_of_a_model_in_memory_counts_while_it_is_active(tmp_path):
     for a, b in zip(open_model(model), with_adapter, strict=True):
         torch.testing.assert_close(a.form.wq, b.form.wq, rtol=1e-5, atol=1e-6)
         assert a.form.n_kv_heads == 2
-    with pytest.raises(ParameterError, match="initialise the model, then add"):
+    with pytest.raises(ParameterError, match="initialise the model before you add"):
         model.unmerge_adapter()
         initialise(model, "symmetric")
 
@@ -148,7 +148,7 @@ DAMAGES = {
     "a whole weight": (state(lambda t: t.update({f"{Q}.weight": torch.zeros(32, 32)})), "modules_to_save"),
     "two names for one place": (
         state(lambda t: t.update({n.replace("base_model.", "base_model.model.x."): w.clone() for n, w in t.items()})),
-        "are the same weight",
+        "are two names of the same weight",
     ),
     "NaN": (state(lambda t: t[f"{Q}.lora_A.weight"].fill_(float("nan"))), "NaN"),
 }

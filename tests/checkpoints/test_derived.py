@@ -140,7 +140,7 @@ def trained_for_integers(tensors):
     [
         (below_an_adapter, r"LoRA adapter that is not merged .*merge_and_unload\(\)"),
         (trained_for_integers, "rounded while"),
-        (with_an_adapter, r"has an adapter beside it .layers\.1\.self_attn\.k_proj\.lora_A"),
+        (with_an_adapter, r"contain an adapter of .* .layers\.1\.self_attn\.k_proj\.lora_A"),
     ],
 )
 def test_weights_that_are_not_those_of_the_model_are_refused_with_the_reason(change, why, tmp_path, as_user):
@@ -164,7 +164,7 @@ def test_a_tensor_in_two_files_is_read_as_transformers_does_and_said_so(tmp_path
     opened = open_checkpoint(tmp_path)
     assert torch.equal(opened[1].form.wq.mT.flatten(0, 1), theirs)
     said = " ".join(attngeo("score", tmp_path)[1].split())
-    assert f"{tensor} is in several files ({', '.join(files)}). The last file was read" in said
+    assert f"{tensor} is in several files ({', '.join(files)}). The last of these files was read" in said
     assert not open_model(model).remarks
 
 
@@ -172,7 +172,7 @@ def test_one_layer_is_scored_where_another_is_not_finite(tmp_path, attngeo, refu
     model = make()
     model.layers[0].self_attn.q_proj.weight.data[0, 0] = torch.nan
     model.save_pretrained(tmp_path)
-    assert "score single layers that are whole (attngeo score --layer N)" in refused("score", tmp_path)
+    assert "score only layers with finite weights (attngeo score --layer N)" in refused("score", tmp_path)
     assert attngeo("score", tmp_path, "--layer", "1")[1]
     with pytest.raises(AttngeoError, match="NaN"):
         score_table(tmp_path)
@@ -184,7 +184,7 @@ def test_a_tensor_of_unknown_use_beside_a_weight_is_named(tmp_path):
     beside = {f"layers.{layer}.self_attn.q_proj.rms_norm.gain": torch.ones(32) for layer in range(2)}
     save_file(model.state_dict() | beside, tmp_path / "model.safetensors")
     said = (
-        "Beside the weights that were read, there are tensors of unknown use:"
+        "Next to the weights that were read, the files contain tensors of unknown use:"
         " layers.0.self_attn.q_proj.rms_norm.gain and 1"
     )
     assert any(line.startswith(said) for line in open_checkpoint(tmp_path).remarks)

@@ -223,7 +223,7 @@ LOCAL = {"sliding_window": 4, "layer_types": ["sliding_attention", "full_attenti
     [
         ("gpt2", {}, -1, "no rotary positions, so W_qk is the same at all distances"),
         ("llama", {}, 2, "2 tokens before the query, the distance is -2"),
-        ("llama", {}, -32, "at most 32 tokens, which are at most 31 apart"),
+        ("llama", {}, -32, "at most 32 tokens, so two tokens are at most 31 positions apart"),
         ("falcon", {"alibi": True}, -1, "no rotary positions"),
         ("vit", {}, 1, "no rotary positions"),
         ("pixtral", {}, 1, "does not know how the positions of its encoder rotate"),
@@ -242,9 +242,9 @@ def test_a_distance_that_a_model_does_not_have_is_refused(model_type, changes, m
         ({"rope_parameters": {"rope_type": "twisted", "rope_theta": 1e4, "factor": 2.0}}, "'twisted'.* is not known"),
         ({"rope_parameters": {"rope_type": "default"}, "rope_theta": None}, None),
         ({"rope_parameters": {"rope_type": "linear", "rope_theta": 1e4}}, "factor of its scaling 'linear'"),
-        ({"rope_parameters": {"rope_theta": 1e4, "alpha": 3}}, "does not follow alpha"),
-        ({"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}}, "part of the coordinates"),
-        ({"rope_interleaved": True}, "does not follow rope_interleaved = True"),
+        ({"rope_parameters": {"rope_theta": 1e4, "alpha": 3}}, "does not take alpha"),
+        ({"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}}, "only some coordinates are rotated"),
+        ({"rope_interleaved": True}, "does not take rope_interleaved = True"),
         ({"rope_parameters": {"rope_theta": "big"}}, "rope_theta is 'big'"),
         ({"rope_parameters": None, "rope_theta": 5e5, "rope_scaling": {"type": "linear", "factor": 2.0}}, None),
     ],
@@ -279,8 +279,8 @@ def test_layers_that_do_not_see_that_far_or_do_not_rotate_are_named(tmp_path):
         "W_q R_m W_k^T at the distance m = -5, which is the position of the key minus the position of the query" in text
     )
     name = tmp_path.name
-    assert f"W_qk of {name} is the same at all distances in decoder layer 1, where positions rotate nothing." in text
-    assert f"No query of {name} attends that far in decoder layer 0, because of a window." in text
+    assert f"W_qk of {name} is the same at all distances in decoder layer 1, because no rotation" in text
+    assert f"In decoder layer 0 of {name}, no query attends to keys at this distance, because" in text
     assert "No query" not in " ".join(open_checkpoint(tmp_path, distance=-3).included)
     opened = open_checkpoint(tmp_path, distance=-3, fold_qk_norm=True)
     assert (
@@ -299,7 +299,11 @@ def test_parts_without_rotary_positions_are_left_out(tmp_path):
 
 @pytest.mark.parametrize(
     "model_type, cause",
-    [("llama", "no such norms"), ("hunyuan_v1_dense", "before their norms"), ("llama4_text", "no gains")],
+    [
+        ("llama", "does not know any such norms"),
+        ("hunyuan_v1_dense", "before it normalises them"),
+        ("llama4_text", "no gains"),
+    ],
 )
 def test_norms_that_cannot_be_folded_are_refused(model_type, cause, tmp_path, as_user):
     saved(tmp_path, model_type)
@@ -312,7 +316,7 @@ def test_distances_belong_to_queries_and_keys(tmp_path, as_user):
     for asked in ({"distance": -1}, {"fold_qk_norm": True}):
         with pytest.raises(ParameterError, match="matrix 'qk'"):
             open_checkpoint(tmp_path, matrix="ov", **asked)
-    with pytest.raises(ParameterError, match=r"Without a config.json, nothing tells how positions rotate"):
+    with pytest.raises(ParameterError, match=r"Without a config.json, attngeo does not know how positions rotate"):
         open_checkpoint(tmp_path, heads=4, distance=-1)
     with pytest.raises(ParameterError, match="whole number"):
         open_checkpoint(tmp_path, distance=1.5)
@@ -323,7 +327,7 @@ def test_distances_belong_to_queries_and_keys(tmp_path, as_user):
 
 def test_a_distance_that_cannot_be_checked_is_said_to_be_unchecked(tmp_path):
     saved(tmp_path)
-    said = "does not state how long texts can be"
+    said = "does not state the maximum length of a text"
     assert said not in " ".join(open_checkpoint(tmp_path, distance=-3).included)
     edit_json(tmp_path / "config.json", max_position_embeddings=None)
     assert said in " ".join(open_checkpoint(tmp_path, distance=-999999).included)

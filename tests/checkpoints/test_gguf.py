@@ -80,7 +80,7 @@ def test_positions_are_those_that_tensors_and_metadata_tell(written, architectur
     if kind == "learned":
         assert torch.equal(opened.position_rows(opened.plans[0]), model.wpe.weight.double())
         return
-    with pytest.raises(AttngeoError, match="adds no table of them to the embedding"):
+    with pytest.raises(AttngeoError, match="does not add position embeddings to its input"):
         opened.position_rows(opened.plans[0])
 
 
@@ -101,12 +101,12 @@ def test_what_cannot_be_scored_ends_in_one_sentence(written, refused):
     path, _ = written(**{"attention.head_count": 5})
     assert "which 5 (attention.head_count) does not divide" in refused("score", path)
     for option in ("--revision", "--as"):
-        assert "no adapter, revision or other model_type" in refused("score", path, option, "v1")
+        assert "no adapter, revision or other model type" in refused("score", path, option, "v1")
     piece, _ = written(name="whole-00001-of-00002.gguf")
     assert "whole-00002-of-00002.gguf" in refused("score", piece)
     assert "made from" in refused("score", path, "--adapter", "nowhere")
     said = refused("score", written()[0], "--matrix", "ov")
-    assert "values and outputs of a GGUF file are not read; score W_qk, matrix 'qk'." in said
+    assert "values and outputs of a GGUF file cannot be read; score W_qk instead (matrix 'qk')." in said
 
 
 def layers_of(folder, architecture, tensors, **metadata):
@@ -168,7 +168,7 @@ def test_gates_behind_the_queries_are_no_queries(tmp_path):
 
 REFUSED = {
     "latent": ("deepseek2", {"blk.0.attn_kv_a_mqa.weight": (8, 32), "blk.0.attn_q.weight": (32, 32)}, {}, "low-rank"),
-    "mixed": ("llama", {"blk.0.attn_qkv.weight": (96, 32), "blk.1.attn_q.weight": (32, 32)}, {}, "nothing tells which"),
+    "mixed": ("llama", {"blk.0.attn_qkv.weight": (96, 32), "blk.1.attn_q.weight": (32, 32)}, {}, "does not say which"),
     "no pattern": ("gemma4", {"blk.0.attn_q.weight": (32, 32)}, {"attention.shared_kv_layers": 1}, "no list gemma4"),
     "fused": ("gpt2", {"blk.0.attn_qkv.weight": (64, 32)}, {}, "4 query and 4 key heads of 8 make 96"),
 }

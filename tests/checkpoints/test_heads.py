@@ -76,9 +76,12 @@ def test_pruned_weights_that_the_config_does_not_tell_are_refused(pruned, pruned
 def test_a_hidden_size_that_is_not_the_width_of_the_weights_is_said(name, words, tmp_path):
     small_model(name)().save_pretrained(tmp_path)
     edit_json(tmp_path / "config.json", hidden_size=64, num_key_value_heads=None)
-    said = [remark for remark in open_checkpoint(tmp_path).remarks if "config" in remark and "follow" not in remark]
+    said = [
+        remark for remark in open_checkpoint(tmp_path).remarks if "config" in remark and "into account" not in remark
+    ]
     key_heads = (
-        "The config has no num_key_value_heads. The key weights have 2 heads for 4 query heads, and were read so."
+        "The config does not contain num_key_value_heads. The key weights have the size of 2 heads, so they were read as"
+        " 2 heads for 4 query heads."
     )
     assert said == ([f"The config says {words}.", key_heads] if words else [])
 
@@ -89,7 +92,7 @@ def test_heads_that_only_the_config_prunes_are_scored_and_said_to_be_there(tmp_p
     opened = open_checkpoint(tmp_path)
     assert opened[1].form.n_heads == HEADS
     (said,) = opened.remarks
-    assert "names heads of encoder layer 1, but the files hold all 4 of its heads" in said
+    assert "lists heads of encoder layer 1, but the files contain all 4 heads of this layer" in said
 
 
 def fused(rows, model_type="gte", **config):
@@ -139,9 +142,7 @@ def test_keys_that_nothing_reads_are_not_scored(tmp_path, attngeo):
         form = BilinearForm.from_linear(query.q_proj.weight, key.k_proj.weight, layer.form.d_head)
         assert torch.equal(layer.form.wq, form.wq) and torch.equal(layer.form.wk, form.wk), kind
     said = " ".join(attngeo("score", tmp_path)[1].split())
-    assert (
-        "In the decoder, layer 2 attends to the keys of layer 0, so W_qk joins its W_q and the W_k of layer 0" in said
-    )
+    assert "In the decoder, layer 2 attends to the keys of layer 0, so W_qk is computed from its W_q and the" in said
     assert open_model(model).remarks == opened.remarks
 
 
@@ -153,7 +154,7 @@ def test_keys_of_another_layer_are_not_initialised():
 def test_a_layer_whose_keys_no_layer_makes_is_refused(tmp_path, as_user):
     gemma().save_pretrained(tmp_path)
     edit_json(tmp_path / "config.json", layer_types=["sliding_attention"] * 3 + ["full_attention"])
-    with pytest.raises(AttngeoError, match=r"num_kv_shared_layers = 2 .* layer_types names no such layer"):
+    with pytest.raises(AttngeoError, match=r"num_kv_shared_layers = 2 .* layer_types contains no such layer"):
         open_checkpoint(tmp_path)
 
 

@@ -106,7 +106,7 @@ def test_an_address_and_a_revision_within_a_name(name, hub):
 def test_another_revision_or_another_site_is_refused(hub):
     with pytest.raises(CheckpointError, match="'v1' and not 'main'"):
         open_checkpoint(f"{NAME}@v1", revision="main")
-    with pytest.raises(CheckpointError, match="no address of a model"):
+    with pytest.raises(CheckpointError, match="not the address of a model"):
         open_checkpoint("https://example.org/owner/tiny-bert")
 
 
@@ -148,7 +148,7 @@ def test_bin_of_older_versions_of_torch_is_downloaded_whole_and_says_so(hub, mod
     as_bin(hub, model, _use_new_zipfile_serialization=False)
     with caplog.at_level(logging.WARNING, logger="attngeo"):
         assert_same(NAME, hub)
-    assert "pytorch_model.bin" in caplog.text and "is downloaded whole" in caplog.text
+    assert "pytorch_model.bin" in caplog.text and "the whole file is downloaded" in caplog.text
 
 
 class Planted:
@@ -184,7 +184,7 @@ def shorter_storages(path, model):
 
 
 DAMAGED = {
-    "code": (with_code, "holds other things than tensors"),
+    "code": (with_code, "contains objects other than tensors"),
     "cut off": (cut_off, "is cut short or damaged"),
     "compressed": (compressed, "compressed"),
     "shorter": (shorter_storages, "is cut off"),
@@ -289,13 +289,13 @@ REFUSALS = {
     "start after stop": (NAME, place(lambda q, k: q[::-1]), f"position of '{QUERY}'"),
     "beyond the file": (NAME, place(lambda q, k: [o + 2**40 for o in q]), "position of '"),
     "the key's place": (NAME, place(lambda q, k: k), "position of '"),
-    "longer than its header says": (NAME, longer, "bytes, and its header says"),
+    "longer than its header says": (NAME, longer, "bytes, but according to its header"),
     "no id": ("bad--id..", lambda hub: None, "bad--id"),
     "Hub down": (NAME, lambda hub: hub.answers.update({"config.json": 503}), "config.json.* 503"),
     "forbidden": (NAME, lambda hub: hub.answers.update({"model.safetensors": 403}), "403.* HF_TOKEN"),
     "storage down": (NAME, lambda hub: hub.faults.extend([hub_server.status(503)] * 99), "model.safetensors .* 503"),
-    "no ranges": (NAME, lambda hub: hub.faults.extend([hub_server.whole_file] * 9), "not by byte ranges"),
-    "another range": (NAME, lambda hub: hub.faults.append(hub_server.other_range), "not by byte ranges"),
+    "no ranges": (NAME, lambda hub: hub.faults.extend([hub_server.whole_file] * 9), "cannot send parts"),
+    "another range": (NAME, lambda hub: hub.faults.append(hub_server.other_range), "cannot send parts"),
     "no connection": (NAME, hub_server.FakeHub.go_away, "config.json .*http://127.0.0.1:9"),
 }  # fmt: skip
 
@@ -313,7 +313,7 @@ def test_what_the_hub_refuses_ends_in_one_sentence(name, damage, named, hub, as_
 
 def test_a_file_that_is_sent_whole_is_left_where_it_is(hub):
     hub.faults.append(hub_server.large_file)
-    with pytest.raises(CheckpointError, match="not by byte ranges"):
+    with pytest.raises(CheckpointError, match="cannot send parts"):
         open_checkpoint(NAME)
     assert hub.served < 2**26  # of 2^28, buffers included
 
@@ -384,7 +384,7 @@ def test_a_subfolder(hub, attngeo, refused):
         assert opened.revision == ("" if name == folder(hub) else hub_server.COMMIT)
     assert len(json.loads(attngeo("score", NAME, "--subfolder", "weights/last", "--format", "json")[1])) == 3
     assert f"{NAME} has no none/config.json" in refused("score", NAME, "--subfolder", "none")
-    assert "name its --subfolder" in refused("score", NAME)
+    assert "use --subfolder" in refused("score", NAME)
     assert "has no adapter_config.json on the Hub; name the address" in refused("score", inner, "--adapter", NAME)
     assert f"{folder(hub)} has no folder none" in refused("score", folder(hub), "--subfolder", "none")
 

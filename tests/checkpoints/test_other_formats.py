@@ -64,7 +64,7 @@ def test_a_type_that_a_folder_s_name_suggests_is_told_to_be_a_guess(tmp_path, as
     small_model("gpt2")().save_pretrained(folder)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"model_type": None}))
-    with pytest.raises(CheckpointError, match=r"h\.0\.attn\.c_attn\.weight.*'bert' was taken from the name my-bert"):
+    with pytest.raises(CheckpointError, match=r"h\.0\.attn\.c_attn\.weight.*'bert' was inferred from the name my-bert"):
         open_checkpoint(folder)
 
 

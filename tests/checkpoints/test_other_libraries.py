@@ -75,7 +75,9 @@ def test_a_number_of_heads_is_enough(save, split, model_type, tmp_path, as_user)
     checkpoint = open_checkpoint(tmp_path, heads=HEADS)
     assert (checkpoint.model_type, len(checkpoint)) == (model_type, 2)
     said = (
-        "in the model_args of ckpt.pt, which is the number that was given" if model_type == "gpt2" else "not compared"
+        "in the model_args of ckpt.pt, which is the number that was given"
+        if model_type == "gpt2"
+        else "did not check it"
     )
     assert any(said in remark for remark in checkpoint.remarks)
     for layer, plan in zip(checkpoint, checkpoint.plans, strict=True):
@@ -193,7 +195,7 @@ def test_formats_that_are_not_read_are_named_with_the_way_out(name, way_out, tmp
     with pytest.raises(CheckpointError, match=f"tensors have the names of {way_out}"):
         open_checkpoint(tmp_path / "m.safetensors", heads=HEADS)
     torch.save({"args": argparse.Namespace(heads=HEADS), "model": {"w": random(2, 2)}}, tmp_path / "m.pt")
-    with pytest.raises(CheckpointError, match=r"m\.pt is cut short or damaged, or holds other things than tensors"):
+    with pytest.raises(CheckpointError, match=r"m\.pt is cut short or damaged, or contains objects other than tensors"):
         open_checkpoint(tmp_path / "m.pt")
 
 

@@ -107,7 +107,7 @@ def test_a_table_that_is_unused_of_another_width_or_not_there(tmp_path, as_user)
     for kind, left, why in (
         ("relative_key", {name: tensors[name]}, "keys for each distance"),
         ("absolute", {name: tensors[name][:, :16].contiguous()}, "width 16"),
-        ("absolute", {}, "no table of the learned"),
+        ("absolute", {}, "do not contain the learned"),
     ):
         (tmp_path / "config.json").write_text(json.dumps(config | {"position_embedding_type": kind}))
         save_file({k: v for k, v in tensors.items() if k != name} | left, file)

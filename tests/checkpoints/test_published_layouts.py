@@ -397,6 +397,6 @@ def test_falcon_of_the_first_months_is_read_by_its_former_keys(model_type, kv_he
         config[former] = config.pop(key)
     (tmp_path / "config.json").write_text(json.dumps(config | {"model_type": model_type}))
     opened = open_checkpoint(tmp_path, model_type=asked)
-    assert len(opened) == len(forms) and not any("follow" in remark for remark in opened.remarks)
+    assert len(opened) == len(forms) and not any("into account" in remark for remark in opened.remarks)
     for layer, form in zip(opened, forms, strict=True):
         assert torch.equal(layer.form.wq, form.wq) and torch.equal(layer.form.wk, form.wk)

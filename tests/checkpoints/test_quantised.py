@@ -242,7 +242,7 @@ def test_values_and_outputs_are_read_unless_quantised_and_then_called_so(stored,
     assert beside.splitlines()[1:] == twin.splitlines()[1:] != []  # below the title
     folder, _ = stored(quantise, settings, maps=tuple(f"{x}_proj.weight" for x in "qkvo"))
     said = refused("score", folder, "--matrix", "ov")
-    assert "values and outputs of quantised weights are not read; score W_qk, matrix 'qk'." in said
+    assert "values and outputs of quantised weights cannot be read; score W_qk instead (matrix 'qk')." in said
 
 
 @pytest.mark.parametrize("name", ["bitsandbytes, 8 bits", "bitsandbytes, 4 bits", "gptq, 4 bits"])
@@ -269,15 +269,19 @@ REFUSED = {
 
 GPTQ = {"quant_method": "gptq"}
 UNKNOWN = {
-    "packing": (partial(gptq, bits=4, ordered=True), {"quant_method": "auto-round"}, "packing_format of AutoRound"),
+    "packing": (partial(gptq, bits=4, ordered=True), {"quant_method": "auto-round"}, "packing_format .* of AutoRound"),
     "format": (partial(gptq, bits=4, ordered=True), GPTQ | {"checkpoint_format": "bitblas"}, "'bitblas'"),
-    "zeros": (partial(gptq, bits=4, ordered=True), GPTQ | {"sym": True}, "config says sym, .* not the 8"),
-    "order": (awq, {"quant_method": "awq", "version": "gemv"}, "version gemv"),
-    "part": (lambda w: (awq(w)[0] | {"rotation": w[0].clone()}, w), {"quant_method": "awq"}, "rotation stands beside"),
+    "zeros": (partial(gptq, bits=4, ordered=True), GPTQ | {"sym": True}, "config says sym, .* not 8"),
+    "order": (awq, {"quant_method": "awq", "version": "gemv"}, "version gemv of AWQ"),
+    "part": (
+        lambda w: (awq(w)[0] | {"rotation": w[0].clone()}, w),
+        {"quant_method": "awq"},
+        "tensor rotation, which no known formula",
+    ),
     "rounding": (
         lambda w: ({"weight": w}, w),
         {"quant_method": "fp_quant", "store_master_weights": True},
-        "rounds its weights by fp_quant as it runs",
+        r"rounds its weights while it runs \(by fp_quant\)",
     ),
     "pattern": (
         lambda w: ({"weight": w}, w),

@@ -74,7 +74,7 @@ def test_a_table_draws_itself(folders, tmp_path):
     figure.save(tmp_path / "s.png")
     assert (tmp_path / "s.png").stat().st_size > 1000
     for name in ("out_p", "out.xyz"):
-        with pytest.raises(ParameterError, match=f"{name} does not end .* end it in .svg, .png or .pdf"):
+        with pytest.raises(ParameterError, match=f"{name} does not end .* use .svg, .png or .pdf"):
             figure.savefig(tmp_path / name)
     figure.savefig(f"{tmp_path}/out.PDF")
     assert [path.name for path in tmp_path.glob("out*")] == ["out.PDF"]
@@ -87,7 +87,7 @@ def test_a_state_dict_is_scored_with_its_config(folders):
     model = small_model("gpt2")()
     table = score_table(model.state_dict(), config=model.config, fold_norm=True)
     assert [row.symmetry for row in table] == [row.symmetry for row in score_table(model, fold_norm=True)]
-    with pytest.raises(CheckpointError, match="open_checkpoint takes a path"):
+    with pytest.raises(CheckpointError, match="open_checkpoint accepts a path"):
         score_table(folders[0], config=model.config)
 
 
@@ -133,10 +133,10 @@ def test_what_the_formulas_change_is_said_of_several_models_too(folders):
 
 
 def test_a_model_that_cannot_be_read_is_named_and_the_others_are_shown(folders, tmp_path):
-    with pytest.warns(UserWarning, match="nowhere' is no file or folder here"):
+    with pytest.warns(UserWarning, match="nowhere' is neither a file or folder here"):
         table = score_table([folders[0], tmp_path / "nowhere"])
-    assert [row.model for row in table] == ["bert <b>"] and "nowhere' is no file" in shown(table)[2]
-    with pytest.raises(CheckpointError, match="nowhere' is no file"):
+    assert [row.model for row in table] == ["bert <b>"] and "nowhere' is neither a file" in shown(table)[2]
+    with pytest.raises(CheckpointError, match="nowhere' is neither a file"):
         score_table([tmp_path / "nowhere"])
     with pytest.raises(ParameterError, match="at least one model"):
         score_table([])

@@ -138,9 +138,9 @@ def test_revisions_of_one_id(rows, saved, tmp_path, monkeypatch):
 
 def test_what_cannot_be_compared_ends_in_one_sentence(refused, rows, saved):
     for line, named in {
-        "": "two checkpoints or more, not none",
-        "first": "not first; name another, or a run that was trained with --keep-checkpoints",
-        "first first": "first is named 2 times and is one checkpoint; name another beside it",
+        "": "at least two checkpoints, but only none was given",
+        "first": "only first was given; add another one, or give a run that was trained with --keep-checkpoints",
+        "first first": "first was given 2 times, but is a single checkpoint; give another one",
         "none/such": "there is no folder none/such here",
         "first ./nowhere": "nowhere",
         "first short": "first has 3 decoder layers and short has 2 decoder layers; only",

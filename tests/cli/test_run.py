@@ -70,7 +70,7 @@ def test_bad_input_is_one_sentence_and_writes_nothing(here, refused, monkeypatch
         "greets -p n 1 -p n 2": "Parameter n is given more than once",
         "greets --profile huge": "There is no profile 'huge'; the profiles are cpu, gpu, smoke.",
         "--profile smoke": "-p, -o, --profile and --open need a chapter",
-        "greets -o page.pdf": "page.pdf must end in .html, for a page, or in .ipynb, for a notebook.",
+        "greets -o page.pdf": "page.pdf must end in .html for a page or in .ipynb for a notebook.",
         "greets -o .": "is a directory",
         "other -o /dev/null/page.html": "/dev/null",
     }.items():

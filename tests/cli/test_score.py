@@ -102,36 +102,36 @@ REFUSED = {  # in the folder of a checkpoint; what the sentence names
     ".@@main": ". is a local folder, which has no revision '@main'",
     ".@main": ". is a local folder, which has no revision 'main'",
     "model.safetensors@v1": "model.safetensors is a local file, which has no revision 'v1'",
-    "https://huggingface.co/datasets/o/n": "no address of a model",
+    "https://huggingface.co/datasets/o/n": "not the address of a model",
     "owner/name": "HF_HUB_OFFLINE is set; unset it",
-    "owner/\x1b": r"'owner/\x1b' is no name of a repository",
+    "owner/\x1b": r"'owner/\x1b' is not a valid name of a repository",
     ". --layer": "see attngeo score --help.",
     ". --gamma big": "'big'",
     ". --gamma nan": "gamma",
     ". --gamma -1": "gamma",
     ". --convention ours": "'ours'",
     ". --format html": "-o FILE.html",
-    ". -o s.parquet": "s.parquet does not end as a file of a known format; end it in .txt, .csv, .json, .html, .htm. ",
+    ". -o s.parquet": "s.parquet does not end with the suffix of a known format; use .txt, .csv, .json, .html, .htm. ",
     ". --format csv -o s.md": "convert a CSV file in Python (pandas.read_csv)",
-    ". --format csv -o s.json": "s.json does not end as a file of the format csv; end it in .csv. For",
+    ". --format csv -o s.json": "s.json does not end with the suffix of the format csv; use .csv. For",
     ". --format csv -o s.tsv": "s.tsv",
     ". -o s.tsv": "s.tsv",
-    ". -o s": "s does not end as a file of a known format",
+    ". -o s": "s does not end with the suffix of a known format",
     "/nowhere -o .": "'--output': '.' is a directory",
     ". -o config.json": "config.json is there already",
     ". -o ../link.csv": "link.csv is there already",
     ". --plot ../link.svg": "link.svg is there already",
     ". -o gone/s.csv": "there is no folder gone",
     ". --plot gone/s.svg": "there is no folder gone",
-    "/nowhere --plot s.txt": "s.txt cannot hold a figure",
+    "/nowhere --plot s.txt": "s.txt does not end with the suffix of an image format",
     ". --layer 3": "tiny-bert has no layer 3. Its layers have the numbers 0 to",
     ". --layer 0 --head 4": "Layer 0 of tiny-bert has no head 4. Its heads have the numbers 0 to 3.",
     ". --head 0": "--head needs --layer",
     ". --fold-norm": "the gains of the layer normalisation before queries and keys of encoder layer 0 are not known,",
     ". --distance -1": "tiny-bert cannot be scored at distance -1: its encoder has no rotary positions",
     ". --distance 1.5": "'1.5' is not a valid integer",
-    ". --register gone.yml": "there is no file gone.yml, from which model types were to be registered",
-    ". --fold-qk-norm": "no such norms",
+    ". --register gone.yml": "there is no file gone.yml, so no model types can be registered from it",
+    ". --fold-qk-norm": "does not know any such norms",
     ". --distance -1 --matrix ov": "score the matrix 'qk'",
 }
 
@@ -211,24 +211,24 @@ def test_an_unknown_type_is_read_as_a_known_one_or_registered_from_a_file(attnge
         assert rows["symmetry"].tolist() == scored(saved)["symmetry"].tolist()
         assert rows["source"][0].endswith(" as bert") == (way[0] == "--as")
     said = refused("score", folder, "--as", "gpt2")
-    assert "no tensor is named like" in said and said.endswith("'bert-by-another-name'. Read it as that type.\n")
+    assert "no tensor is named like" in said and said.endswith("'bert-by-another-name'. Read it as this type.\n")
     for line in (("score", folder), ("diff", folder, saved)):
         said = refused(*line, "--as", "brt")
         assert "'brt' is not among the" in said and "(--as)" not in said and "config says 'bert" in said
     del ARCHITECTURES["bert-by-another-name"]
-    assert "'bert-by-another-name'. Name a known type" in refused("score", folder, "--as", "gpt2")
+    assert "'bert-by-another-name'. Give a supported type" in refused("score", folder, "--as", "gpt2")
     for number, way in enumerate((("--as", "bert"), ("--register", mine), ("--register", mine, "--workers", 1))):
         assert "cosine 1.0000" in attngeo("diff", folder, saved, *way[:2])[1]
         ARCHITECTURES.pop("bert-by-another-name", None)
         line = ("survey", folder, "-o", tmp_path / f"records{number}", *way)
-        assert attngeo(*line)[0] == 0 and "1 models have a record" in attngeo(*line, "--resume")[2]
+        assert attngeo(*line)[0] == 0 and "1 models already have a record" in attngeo(*line, "--resume")[2]
         ARCHITECTURES.pop("bert-by-another-name", None)
     for text, named in {
         "- {model_types: [a], stacks: [{part: encoder, modul: x}]}": "modul",
         "- {model_types: [a], stacks: [": "valid YAML in line 2",
         "- {model_types: [gpt2], stacks: [{part: encoder, module: x}]}": "'gpt2' is built in",
-        "- {model_types: [a]}": "'a' has no name or no stacks",
-        "- {model_types: [], stacks: [{part: encoder, module: x}]}": "no entry names a model_type",
+        "- {model_types: [a]}": "'a' has an empty name or no stacks",
+        "- {model_types: [], stacks: [{part: encoder, module: x}]}": "no entry with a model type",
     }.items():
         mine.write_text(text)
         assert named in (said := refused("score", saved, "--register", mine)) and ("mine.yml" in said or "gpt2" in said)
@@ -272,7 +272,9 @@ def test_gains_of_the_layer_normalisation_before_are_folded_in(scored, table, tm
     assert "part layer symmetry ality c_S c_N rank" in said
     first, others = score_table(model)[:1], score_table(model, fold_norm=True)[1:]  # some have no gain first
     drawn = score_figure(list(map(vars, first + others)))
-    assert "no law of random weights is known" in drawn.alt and all(len(p.lines) == 1 for p in drawn.figure.axes)
+    assert "the scores of random weights are then unknown" in drawn.alt and all(
+        len(p.lines) == 1 for p in drawn.figure.axes
+    )
     assert rows[["symmetry_z", "directionality_p", "symmetry_null_sd"]].isna().all(axis=None)
 
 
@@ -333,7 +335,7 @@ def test_what_is_no_file_is_called_so(refused, saved, tmp_path):
         folder = shutil.copytree(saved, tmp_path / kind / name)
         (folder / name).unlink()
         (folder / name).symlink_to(tmp_path / "gone") if kind == "link" else (folder / name).mkdir()
-        assert f"{name} that is no file" in refused("score", folder)
+        assert f"{name} that is not a file" in refused("score", folder)
 
 
 def test_queries_that_no_layer_has_are_told(table, saved, tmp_path):
@@ -415,8 +417,10 @@ def test_several_models_have_a_line_each_and_the_same_columns_in_files(attngeo, 
     assert (
         code == 2 and err.count("\n") == 1 and "/nowhere" in err and out.count("coder  ") == 2 and "nowhere" not in out
     )
-    assert "--layer is for one model, and 2 are named" in refused("score", saved, saved, "--layer", "1")
-    assert "--revision is for one model" in refused("score", saved, saved, "--revision", "main")
+    assert "--layer can only be used for one model, but 2 models are named" in refused(
+        "score", saved, saved, "--layer", "1"
+    )
+    assert "--revision can only be used for one model" in refused("score", saved, saved, "--revision", "main")
     assert "/nowhere" in refused("score", "/nowhere", "/nowhere/else")
 
 
@@ -428,7 +432,7 @@ def test_every_remark_about_a_model_is_below_the_table_of_several_and_in_json(at
     name = zero.name
     assert "0 of 2" in next(line for line in out.splitlines() if line.startswith(f"{name} "))
     assert f"\n{name}: Queries or keys are zero, so there is nothing to score, in encoder layer 1.\n" in out
-    assert f"\n{name}: attngeo does not follow these keys of the configuration: my_attention = 3" in out
+    assert f"\n{name}: attngeo does not take these keys of the configuration into account: my_attention = 3" in out
     assert f"\n{name}: The config says hidden_size = 64, but the weights have width 32.\n" in out
     assert f"\ntiny-bert, {name}: These parts of the attention are outside of W_qk, so no score includes them: " in out
     assert "\nAll models: These parts" in attngeo("score", saved, saved)[1]

@@ -53,11 +53,11 @@ def test_a_model_that_fails_is_told_and_resume_tries_it_again(three, tmp_path, a
     folder = tmp_path / "records"
     code, out, err = attngeo("survey", "-o", folder)
     assert code == 2 and len(err.splitlines()) == 2 and "m1 has no weights" in err and ": m1: " not in err
-    assert err.splitlines()[-1].startswith("attngeo: 1 of 3 models not recorded; ")
+    assert err.splitlines()[-1].startswith("attngeo: 1 of 3 models could not be recorded; ")
     assert set(before := recorded(folder)) == {"m0", "m2"} and len(out.splitlines()) == 2
     (folder / "m2" / "record.json").unlink()
     code, out, err = attngeo("survey", "-o", folder, "--resume")
-    assert code == 2 and "1 of 3 models have a record already" in err
+    assert code == 2 and "1 of 3 models already have a record" in err
     assert out.splitlines() == [str(folder / "m2")] and recorded(folder)["m0"] == before["m0"]
     code, out, _ = attngeo("survey", three / "m0", "-o", folder, "--resume", "--gamma", 1)
     assert code == 0 and recorded(folder)["m0"] > before["m0"]  # another threshold is another record
@@ -80,9 +80,9 @@ def test_the_record_of_another_model_stays(same_name, tmp_path, attngeo, resume)
     before = recorded(folder)
     code, out, err = attngeo("survey", same_name[1], "-o", folder, *resume)
     assert (code, out) == (2, "") and recorded(folder) == before
-    assert f"{folder / 'model'} holds a finished record that is not of the weights of {same_name[1]}" in err
+    assert f"{folder / 'model'} contains the finished record of other weights than those of {same_name[1]}" in err
     code, out, err = attngeo("survey", same_name[0], "-o", folder, *resume)
-    assert code == 0 and ("1 of 1 models have a record already" in err) == bool(resume)
+    assert code == 0 and ("1 of 1 models already have a record" in err) == bool(resume)
     assert (recorded(folder) == before) == bool(resume)
 
 
@@ -91,7 +91,7 @@ def test_only_models_of_the_register_are_recorded_in_the_checkout_unasked(weight
     shutil.copytree(weights / "m0", mine)
     for named in (mine, "any/id"):
         said = refused("survey", named)
-        assert f"{named} is no model of the register" in said and "with -o" in said
+        assert f"{named} is not in the built-in list" in said and "with -o" in said
     monkeypatch.setenv("ATTNGEO_WEIGHTS", str(mine.parent))
     for names in (("BERT-tiny", "GPT-2"), (str(mine),)):
         require_registered(chosen_models(names), tmp_path)
@@ -134,7 +134,7 @@ def test_a_folder_that_is_no_record_is_not_replaced(weights, tmp_path, attngeo):
     """Here the records would lie beside the weights, and the record of a model would take the place of its weights."""
     mine = shutil.copytree(weights / "m0", tmp_path / "m0")
     code, _, err = attngeo("survey", mine, "-o", tmp_path)
-    assert code == 2 and f"{mine} would be replaced" in err and "it holds config.json" in err
+    assert code == 2 and f"{mine} would be replaced" in err and "it contains config.json" in err
     assert {path.name for path in mine.iterdir()} == {path.name for path in (weights / "m0").iterdir()}
 
 
@@ -172,4 +172,4 @@ def test_bad_input_is_one_sentence(refused, tmp_path, monkeypatch):
     ):
         assert named in refused("survey", *arguments)
     monkeypatch.setenv("ATTNGEO_WEIGHTS", str(tmp_path))
-    assert "holds no checkpoint" in refused("survey")
+    assert "contains no checkpoints" in refused("survey")

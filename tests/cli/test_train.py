@@ -108,5 +108,5 @@ def test_bad_input_is_one_sentence_and_leaves_no_run(text, tmp_path, refused, mo
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").write_text("{}")
     said = refused("train", "-o", tmp_path / "model", *flags(corpus=text, **SMALL))
-    assert "model holds a checkpoint (config.json); choose another folder" in said
+    assert "model contains a checkpoint (config.json); choose another folder" in said
     assert [path.name for path in (tmp_path / "model").iterdir()] == ["config.json"]

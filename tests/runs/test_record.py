@@ -71,14 +71,14 @@ def test_a_damaged_run_leaves_everything_as_it_was(tmp_path):
     write(tmp_path / "a-0", 0)
     write(tmp_path / "b-0", 1)
     (tmp_path / "b-0" / "scores.parquet").write_bytes(b"PAR1")
-    with pytest.raises(RunError, match="b-0 holds no readable run"):
+    with pytest.raises(RunError, match="b-0 does not contain a readable run"):
         merge_runs(tmp_path)
     assert read_run(tmp_path / "a-0").config["seed"] == 0 and not (tmp_path / "runs.json").exists()
     (tmp_path / "b-0" / "run.json").unlink()
     merge_runs(tmp_path)
     (tmp_path / "history.parquet").write_bytes(b"PAR1")
     (tmp_path / "runs.json").touch()
-    with pytest.raises(RunError, match="a-0 holds no readable run"):
+    with pytest.raises(RunError, match="a-0 does not contain a readable run"):
         read_run(tmp_path / "a-0")
 
 

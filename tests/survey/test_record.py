@@ -147,7 +147,7 @@ def test_a_record_of_one_file_tells_its_weights(model, tmp_path):
     assert not is_recorded(file, tmp_path) and is_recorded(elsewhere, tmp_path)
     with pytest.raises(CheckpointError, match="ATTNGEO_WEIGHTS"):
         survey_model(elsewhere, tmp_path)
-    with pytest.raises(RecordError, match="not of the weights of"):
+    with pytest.raises(RecordError, match="of other weights than those of"):
         survey_model(file, tmp_path)
 
 

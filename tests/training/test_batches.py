@@ -171,7 +171,7 @@ def test_noise_falls_to_the_right_of_the_masked_token_alone(share):
 
 def test_noise_without_a_single_masked_token_and_reading_past_the_beginning_are_refused():
     blocks = Blocks(plain_text(4000), 16)
-    with pytest.raises(ParameterError, match=r"one masked token in a block, and there are 2; take mask_rate 0.0625"):
+    with pytest.raises(ParameterError, match=r"one masked token per block, but there are 2; set mask_rate to 0.0625"):
         Batches(blocks, "mlm", VOCABULARY, Masking(noise_right=0.5))
-    with pytest.raises(ParameterError, match="read_left is 15, but a block of 16 tokens has too few"):
+    with pytest.raises(ParameterError, match="read_left is 15, but in a block of 16 tokens, too few"):
         Batches(blocks, "mlm", VOCABULARY, Masking(read_left=15))

@@ -121,7 +121,7 @@ def test_frozen_values_have_the_symmetry_that_was_asked_for(values, symmetry):
 
 
 def test_odd_heads_cannot_turn(text):
-    with pytest.raises(ParameterError, match="positions rotary turn pairs of coordinates, but heads are 5 wide"):
+    with pytest.raises(ParameterError, match="rotary positions rotate pairs of coordinates, but heads have width 5"):
         small_config(text, positions="rotary", d_model=10)
 
 
@@ -140,14 +140,17 @@ def test_a_frozen_table_has_its_waves_alone_and_does_not_learn(kind, low, high):
 
 def test_settings_that_another_model_or_objective_has_are_refused(text):
     for change, sentence in {
-        ("position_table", "slow"): "position_table is slow, but it is a setting of models with a table",
-        ("hidden_share", 0.5): "hidden_share is 0.5, but it is a setting of masked modelling",
+        (
+            "position_table",
+            "slow",
+        ): "position_table is slow, but this setting can be changed only for models with a table",
+        ("hidden_share", 0.5): "hidden_share is 0.5, but this setting can be changed only for masked modelling",
     }.items():
         with pytest.raises(ParameterError, match=sentence):
             small_config(text, positions="rotary", objective="clm", **dict([change]))
-    with pytest.raises(ParameterError, match="window_far is 8, but it is a setting of decoders"):
+    with pytest.raises(ParameterError, match="window_far is 8, but this setting can be changed only for decoders"):
         small_config(text, window_far=8)
-    with pytest.raises(ParameterError, match="window_far is 2 and window_near 4"):
+    with pytest.raises(ParameterError, match="window_far is 2, but it cannot be smaller than window_near, which is 4"):
         small_config(text, objective="clm", window_near=4, window_far=2)
     with pytest.raises(ParameterError, match="exceed 1 together"):
         small_config(text, hidden_share=0.8, random_share=0.3)

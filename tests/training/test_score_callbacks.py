@@ -89,7 +89,7 @@ def test_bad_arguments_are_refused(llama, tmp_path, as_user):
             ScoreCallback(trainer_of(llama, tmp_path), every=every)
     with pytest.raises(ParameterError, match="callbacks="):
         ScoreCallback(100)
-    with pytest.raises(ParameterError, match="by no Trainer"):
+    with pytest.raises(ParameterError, match="not called by a Trainer"):
         ScoreCallback(every=100).on_train_begin(None, None, None)
 
 

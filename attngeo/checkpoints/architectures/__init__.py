@@ -49,9 +49,15 @@ def register_architecture(model_type: str, *stacks: Attention | Tower) -> None:
     """
     stated = isinstance(model_type, str) and model_type and stacks
     if not stated or not all(isinstance(stack, Attention | Tower) for stack in stacks):
-        raise ParameterError(f"model_type {model_type!r} needs a name and stacks of attngeo.Attention, not {stacks!r}.")
+        raise ParameterError(
+            "register_architecture needs the name of a model type and at least one attngeo.Attention or"
+            f" attngeo.Tower, not {model_type!r} and {stacks!r}."
+        )
     if model_type in BUILT_IN:
-        raise ParameterError(f"model_type {model_type!r} is built in and stays as it is; register another name.")
+        raise ParameterError(
+            f"the model type {model_type!r} is built in and cannot be replaced; register your model type under another"
+            " name."
+        )
     ARCHITECTURES[model_type] = tuple(
         structs.replace(stack, norm=stack.norm or "") if isinstance(stack, Attention) else stack for stack in stacks
     )
@@ -65,15 +71,17 @@ def register_file(path: Path) -> None:
     """
 
     if not path.exists():
-        raise ParameterError(f"there is no file {path}, from which model types were to be registered; check its path.")
+        raise ParameterError(f"there is no file {path}, so no model types can be registered from it; check the path.")
 
     def refuse(why: str) -> ParameterError:
-        return ParameterError(f"{path} registers no architecture ({why}); write it as entries.yml of attngeo does.")
+        return ParameterError(
+            f"{path} does not describe model types ({why}); write it in the format of entries.yml of attngeo."
+        )
 
     entries = _read(path, refuse)
     if not entries:
-        raise refuse("no entry names a model_type")
+        raise refuse("it contains no entry with a model type")
     for model_type, stacks in entries.items():
         if not (model_type and stacks and isinstance(stacks, tuple)):
-            raise refuse(f"model_type {model_type!r} has no name or no stacks")
+            raise refuse(f"the model type {model_type!r} has an empty name or no stacks")
         register_architecture(model_type, *stacks)

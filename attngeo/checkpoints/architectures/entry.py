@@ -200,14 +200,15 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         layout = LAYOUTS.get(self.layout) if isinstance(self.layout, str) else self.layout
         if not isinstance(layout, Layout):
-            raise ParameterError(f"{self.layout!r} is no layout of weights; name one of {', '.join(LAYOUTS)}.")
+            raise ParameterError(f"{self.layout!r} is not a known layout of weights; use one of {', '.join(LAYOUTS)}.")
         if layout.rows is None and self.query == self.key:
             raise ParameterError(
-                f"{self.query!r} is named as query and as key, and in the layout 'separate' each has a tensor; name the"
-                f" layout of the one that holds both: {', '.join(name for name in LAYOUTS if name != 'separate')}."
+                f"{self.query!r} is given as the name of both queries and keys, but in the layout 'separate' each of"
+                " them has its own tensor; give the layout of the tensor that contains both:"
+                f" {', '.join(name for name in LAYOUTS if name != 'separate')}."
             )
         if self.part not in get_args(Part):
-            raise ParameterError(f"{self.part!r} is no part of a model; name one of {', '.join(get_args(Part))}.")
+            raise ParameterError(f"{self.part!r} is not a part of a model; use one of {', '.join(get_args(Part))}.")
         force_setattr(self, "layout", layout)
         stated = {"kind": self.positions} if isinstance(self.positions, str) else self.positions
         force_setattr(self, "positions", convert(stated, Positions | None))

@@ -40,7 +40,8 @@ def plan_layer(
     if heads is None or divisor is None:
         missing = entry.heads if heads is None else entry.heads_over
         raise CheckpointError(
-            f"the config has no {missing}, and heads cannot be told apart without it. Add it to the config."
+            f"the config does not contain {missing}, and without this number the heads cannot be separated. Add it to"
+            " the config."
         )
     heads = max(1, heads // divisor)
     layout = _layout(entry, shapes[query])
@@ -49,7 +50,7 @@ def plan_layer(
     if layout.rows is None:
         outputs = _divide(query, outputs, 2, "a query and its gate") if layout.gated else outputs
         if shapes[key][1] != inputs:
-            raise _mismatch(key, f"has {shapes[key][1]} inputs where {query} has {inputs}")
+            raise _mismatch(key, f"has {shapes[key][1]} inputs, but {query} has {inputs}")
         if len(left) < heads:
             left = _those_there(query, outputs, named_d_head or _divide(query, inputs, heads, entry.heads), left, heads)
         d_head = _divide(query, outputs, len(left), entry.heads)
@@ -64,29 +65,30 @@ def plan_layer(
         if rows != outputs:
             raise _mismatch(
                 query,
-                f"has {outputs} outputs, where {len(left)} query and {kv_heads} key heads of {d_head} make {rows}",
+                f"has {outputs} outputs, but {len(left)} query heads and {kv_heads} key heads of width {d_head} need"
+                f" {rows}",
             )
     if kv_heads < 1 or len(left) % kv_heads:
-        raise _mismatch(key, f"gives {kv_heads} key heads for {len(left)} query heads")
+        raise _mismatch(key, f"has {kv_heads} key heads for {len(left)} query heads")
     for what, number, config_key, named in (
         ("key heads", kv_heads, entry.kv_heads, named_kv_heads),
         ("coordinates of a head", d_head, entry.d_head, named_d_head),
     ):
         if named not in (None, number) and not (what == "key heads" and (entry.one_kv_head or len(left) < heads)):
-            raise _mismatch(key, f"gives {number} {what} where the config has {config_key} = {named}")
+            raise _mismatch(key, f"has {number} {what}, but the config says {config_key} = {named}")
     value, output = _value_and_output(entry, layout, (module, keys), shapes, (kv_heads * d_head, len(left) * d_head))
     numbers = left if len(left) < heads else ()
     unpruned = (
-        f"pruned_heads of the configuration names heads of {part} layer {layer}, but the files hold all {heads} of its"
-        " heads, and all of them were scored."
+        f"pruned_heads in the configuration lists heads of {part} layer {layer}, but the files contain all {heads}"
+        " heads of this layer, so all of them were scored."
     )
     remarks = [unpruned] if len(stated) < len(left) else []
     if part != "cross" and (width := _other_width(stack, inputs)) is not None:
         remarks.append(f"The config says hidden_size = {width}, but the weights have width {inputs}.")
     if entry.kv_heads and named_kv_heads is None and kv_heads != len(left) and not entry.one_kv_head:
         remarks.append(
-            f"The config has no {entry.kv_heads}. The key weights have {kv_heads} heads for {len(left)} query heads,"
-            " and were read so."
+            f"The config does not contain {entry.kv_heads}. The key weights have the size of {kv_heads} heads, so they"
+            f" were read as {kv_heads} heads for {len(left)} query heads."
         )
     return LayerPlan(
         part,
@@ -129,8 +131,8 @@ def require_one_width(stack: Stack, plans: list[LayerPlan], shapes: Mapping[str,
         if alike.d_head != plan.d_head and not (alike.head_numbers or plan.head_numbers):
             raise Misfit(
                 f"{alike.query} has shape {tuple(shapes[alike.query])} and {plan.query} {tuple(shapes[plan.query])},"
-                f" and the config gives both {plan.heads} heads of one width; heads may have been pruned, and the"
-                f" config does not say which (pruned_heads)."
+                f" but the config says that both have {plan.heads} heads of the same width; heads may have been"
+                " pruned, and the config does not say which (pruned_heads)."
             )
 
 
@@ -139,18 +141,18 @@ def _require_matrix(name: str, shapes: Mapping[str, Size]) -> None:
     if name not in shapes:
         raise CheckpointError(
             f"{name} is missing, although the files have other weights of this attention. Either it was not saved, or"
-            f" the layer uses the keys of another layer, which attngeo does not know of this model type."
+            " the layer uses the keys of another layer, which attngeo does not know about this model type."
         )
     if not all(shapes[name]):
         raise CheckpointError(
-            f"{name} is empty, of shape {tuple(shapes[name])}: DeepSpeed ZeRO-3 leaves such weights in a model that is"
-            f" saved without gathering them, and pruning of all heads does so, too; make whole weights by"
-            f" zero_to_fp32.py, which DeepSpeed leaves in its folder."
+            f"{name} is empty (its shape is {tuple(shapes[name])}), either because DeepSpeed ZeRO-3 saved the model"
+            " without gathering its weights, or because all heads of the layer were pruned; in the first case, create"
+            " whole weights with zero_to_fp32.py, which DeepSpeed puts into its folder."
         )
     if len(shapes[name]) != 2:
         raise Misfit(
-            f"{name} has shape {tuple(shapes[name])} and not two dimensions; quantised or packed weights of an unknown"
-            f" format cannot be scored: open the original checkpoint."
+            f"{name} has shape {tuple(shapes[name])} instead of two dimensions, and quantised or packed weights of an"
+            " unknown format cannot be scored; open the original checkpoint."
         )
 
 
@@ -168,7 +170,8 @@ def _heads_left(stack: Stack, at: Module, heads: int) -> tuple[int, ...]:
     gone = set(pruned.get(f"{layer}", pruned.get(layer, [])))
     if not gone <= set(range(heads)):
         raise CheckpointError(
-            f"pruned_heads of the config names head {max(gone)} of layer {layer}, which had {heads} heads; mend it."
+            f"pruned_heads in the config lists head {max(gone)} of layer {layer}, but this layer had only {heads}"
+            " heads; correct the config."
         )
     return tuple(head for head in range(heads) if head not in gone)
 
@@ -179,7 +182,8 @@ def _those_there(query: str, outputs: int, width: int, left: tuple[int, ...], he
         return tuple(range(heads))
     if outputs != len(left) * width:
         raise _mismatch(
-            query, f"has {outputs} outputs, where pruned_heads of the config leaves {len(left)} heads of {width} in all"
+            query,
+            f"has {outputs} outputs, but pruned_heads in the config leaves {len(left)} heads with {width} outputs each",
         )
     return left
 
@@ -232,26 +236,29 @@ def _of_layer(stack: Stack, key: str, at: Module) -> int | None:
     # layers differ in stages, as of Swin, in pruned decoders with grouped keys, and in types that are registered
     if isinstance(default_sizes().get(model_type, {}).get(key), int) and not stack.entry.kv_heads:
         raise CheckpointError(
-            f"{key} is {f'{count}'[:80]} in the config, and {model_type} models have one number for all layers; mend it"
-            f" or fetch the checkpoint again."
+            f"{key} is {f'{count}'[:80]} in the config, but {model_type} models have one number for all layers;"
+            " correct the config or fetch the checkpoint again."
         )
     return _of_list(key, count, layer)
 
 
 def _of_list(key: str, counts: list[int], layer: int) -> int:
     if not (layer < len(counts) and counts[layer]):
-        raise Misfit(f"{key} in the config has no number for layer {layer}, which has an attention; mend the config.")
+        raise Misfit(
+            f"{key} in the config has no number for layer {layer}, although this layer has an attention; correct the"
+            " config."
+        )
     return counts[layer]
 
 
 def _divide(tensor: str, size: int, count: int, what: str) -> int:
     if size % count:
-        raise _mismatch(tensor, f"has {size} rows or columns, which {count} ({what}) does not divide")
+        raise _mismatch(tensor, f"has {size} rows or columns, which is not divisible by {count} ({what})")
     return size // count
 
 
 def _mismatch(tensor: str, what: str) -> Misfit:
     return Misfit(
-        f"{tensor} {what}. {MISMATCH}: either of them was changed, they belong to different checkpoints, or heads were"
-        f" pruned and the config does not say so."
+        f"{tensor} {what}. {MISMATCH}: one of them was changed, they belong to different checkpoints, or heads were"
+        " pruned and the config does not say so."
     )

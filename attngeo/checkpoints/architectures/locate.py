@@ -42,7 +42,7 @@ from attngeo.errors import CheckpointError
 ROTATION = re.compile(r"(\w+_)?rope_|rotary|use_mrope|partial_rotary")  # how keys begin that say how positions rotate
 CHUNKED = "chunked_attention"  # a kind of layers that hide later tokens, whatever else a configuration says
 OTHER_NAMES = (
-    " If these are queries and keys under other names, add the names by attngeo.register_architecture or --register."
+    " If these are queries and keys under other names, add the names with attngeo.register_architecture or --register."
 )
 RELATIVE = ("relative_key", "relative_key_query")  # positions in the logits of BERT and others
 OPENED = "denoise_model"  # the module in which DiffuGPT and DiffuLLaMA keep a decoder whose causal mask they open
@@ -159,7 +159,10 @@ def places(architectures: Mapping[str, Entry], config: Mapping, names: Iterable[
             if match := pattern.fullmatch(name):
                 place = number, turned, role, tuple(map(int, match.groups()[2:]))
                 if by_place.setdefault(place, name) != name:
-                    raise CheckpointError(f"{by_place[place]} and {name} are the same weight of the model; keep one.")
+                    raise CheckpointError(
+                        f"{by_place[place]} and {name} are two names of the same weight of the model; keep only one of"
+                        " them."
+                    )
                 break
     return by_place
 
@@ -275,8 +278,9 @@ def _check_complete(stack: Stack, numbers: list[tuple[int, ...]]) -> None:
     ahead = stack.config.get("num_nextn_predict_layers", Layers) or 0  # stand behind the layers that are counted
     if len(there) > sum(stages) + ahead:
         raise Misfit(
-            f"the files have {len(there)} layers named {stack.entry.module}, but {stack.entry.layers} is {count} in the"
-            f" config. Either of them was changed, or they belong to different checkpoints. Correct the config."
+            f"the files have {len(there)} layers named {stack.entry.module}, but {stack.entry.layers} is {count} in"
+            " the config. Either one of these numbers was changed, or the files and the config belong to different"
+            " checkpoints. Correct the config."
         )
 
 
@@ -293,6 +297,6 @@ def _maker_of_keys(stack: Stack, place: int, modules: list[tuple[tuple[int, ...]
     if len(kinds) != len(modules) or kinds[place] not in kinds[: max(makers, 0)]:
         raise CheckpointError(
             f"{modules[place][1]} attends to the keys of an earlier layer ({entry.shared_keys} = {shared} in the"
-            f" config), and layer_types names no such layer; mend the config."
+            " config), but layer_types contains no such layer; correct the config."
         )
     return max(layer for layer in range(makers) if kinds[layer] == kinds[place])

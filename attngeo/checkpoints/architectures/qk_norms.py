@@ -59,8 +59,8 @@ def norms_of(plan: LayerPlan, tensors: Collection[str]) -> tuple[list[str], list
         raise CheckpointError("attngeo does not know how its norms of queries and keys work")
     if known.after_rotation:
         raise CheckpointError(
-            "positions rotate its queries and keys before their norms, so that with the gains, W_qk is no function of"
-            " the distance"
+            "it rotates queries and keys before it normalises them, so with these gains, W_qk does not depend on the"
+            " distance alone"
         )
     found = []
     for weight, name in zip((plan.query, plan.key), known.names, strict=True):
@@ -70,7 +70,7 @@ def norms_of(plan: LayerPlan, tensors: Collection[str]) -> tuple[list[str], list
             gains = [f"{place}.{name}.norms.{h}.weight" for h in range(plan.heads)]
         found.append([gain for gain in gains if gain in tensors])
     if not all(found):
-        raise CheckpointError(f"a gain of queries or keys is missing in {plan.part} layer {plan.layer}")
+        raise CheckpointError(f"the gains of queries or keys are missing in {plan.part} layer {plan.layer}")
     return found[0], found[1]
 
 
@@ -93,8 +93,8 @@ def with_gains(form: BilinearForm, plan: LayerPlan, gains: list[list[Tensor]]) -
         gain = torch.cat([each.flatten() for each in stored]).to(torch.promote_types(factor.dtype, torch.float32))
         if len(gain) not in (form.d_head, len(factor) * form.d_head):
             raise CheckpointError(
-                f"the norm of {len(factor)} heads of width {form.d_head} has {len(gain)} gains in {plan.module}; the"
-                f" files are those of different models"
+                f"the norm of {len(factor)} heads of width {form.d_head} has {len(gain)} gains in {plan.module}, so"
+                " the files belong to different models"
             )
         factor = factor.to(gain.dtype)
         if known.centred:  # over one head, or over all heads where the norm has a vector of gains for all of them

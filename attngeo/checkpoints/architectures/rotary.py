@@ -81,7 +81,9 @@ def rotation_of(plan: LayerPlan, m: int) -> Rotation | None:
     """
     known = known_rotations().get(plan.settings.model_type) if plan.settings else None
     if plan.part == "cross":
-        raise NoRotation("cross-attention joins two sequences, whose tokens have no distance")
+        raise NoRotation(
+            "in cross-attention, queries and keys come from different sequences, between which there is no distance"
+        )
     if plan.settings is None or known is None:
         kind = plan.positions.kind if plan.positions else ""
         if kind and kind not in UNCERTAIN and "rotary" not in kind:
@@ -90,26 +92,30 @@ def rotation_of(plan: LayerPlan, m: int) -> Rotation | None:
     values = plan.settings.values
     longest = longest_text(values)
     if longest and abs(m) >= longest:
-        raise CheckpointError(f"its texts have at most {longest} tokens, which are at most {longest - 1} apart")
+        raise CheckpointError(
+            f"its texts have at most {longest} tokens, so two tokens are at most {longest - 1} positions apart"
+        )
     if plan.causal and m > 0:
         raise CheckpointError(
-            f"its {plan.part} attends to no later keys, and for keys that are {m} tokens before the query, the distance"
-            f" is {-m}"
+            f"its {plan.part} does not attend to later keys; for keys that are {m} tokens before the query, the"
+            f" distance is {-m}"
         )
     layers = value_of(values, "per_layer_config", dict[str, dict[str, Any]] | None) or {}
     for key, value in [item for each in (values, *layers.values()) for item in each.items()]:
         if ABOUT_ROTATIONS.search(key) and key not in (*FOLLOWED, known.local) and value not in (None, False):
-            raise CheckpointError(f"attngeo does not follow {key} = {value!r:.40} of the config")
+            raise CheckpointError(f"attngeo does not take {key} = {value!r:.40} of the config into account")
     if values.get("alibi"):
         raise NoRotation(f"its {plan.part} has no rotary positions (alibi), so W_qk is the same at all distances")
     if not _rotates(plan, known, values):
         return None
     stated = _parameters(known, values, _kind_of_layer(values, plan.place))
     if unknown := stated.keys() - OF_SCALINGS - FOLLOWED:
-        raise CheckpointError(f"attngeo does not follow {min(unknown)} in the rotation of the config")
+        raise CheckpointError(
+            f"attngeo does not take {min(unknown)}, a parameter of the rotation in the config, into account"
+        )
     base = next((b for key in BASES if (b := value_of(stated, key, Positive | None))), known.base)
     if not base:
-        raise CheckpointError("the config does not tell the base of the rotation (rope_theta)")
+        raise CheckpointError("the config does not contain the base of the rotation (rope_theta)")
     n = _coordinates(stated, plan.d_head, known) // 2
     frequencies, factor = _scaled(stated, values, base, n, plan.d_head, m)
     return Rotation(tuple(frequencies), known.pairs == "neighbours", factor)
@@ -147,12 +153,12 @@ def _rotates(plan: LayerPlan, known: Rotary, values: Mapping[str, Any]) -> bool:
     if known.local_only and value_of(values, "sliding_window", int | None):
         kind = _kind_of_layer(values, plan.place)
         if not kind:
-            raise CheckpointError("the config does not tell which of its layers rotate (layer_types)")
+            raise CheckpointError("the config does not say which layers rotate queries and keys (layer_types)")
         return kind == LOCAL
     if known.listed:
         flags = value_of(values, "no_rope_layers", list[int] | None)  # 0 where a layer does not rotate
         if not flags or plan.place >= len(flags):
-            raise CheckpointError("the config does not tell which of its layers rotate (no_rope_layers)")
+            raise CheckpointError("the config does not say which layers rotate queries and keys (no_rope_layers)")
         return bool(flags[plan.place])
     return True
 
@@ -179,7 +185,9 @@ def _parameters(known: Rotary, values: Mapping[str, Any], kind: str) -> dict[str
     stated = value_of(values, "rope_parameters", dict[str, Any] | None) or {}
     several = any(isinstance(each, Mapping) for each in stated.values())
     if (several or known.local) and kind not in ("full_attention", LOCAL, *stated):
-        raise CheckpointError("the config does not tell which of its rotations each layer has (layer_types)")
+        raise CheckpointError(
+            "the config contains several rotations and does not say which layer uses which (layer_types)"
+        )
     if several:
         return value_of(stated, kind, dict[str, Any]) or {}
     if known.local and kind == LOCAL:
@@ -195,10 +203,14 @@ def _coordinates(stated: Mapping[str, Any], d_head: int, known: Rotary) -> int:
     share = next((s for key in SHARES if (s := value_of(stated, key, Positive | None))), None)
     number = value_of(stated, "rotary_dim", int | None)
     if known.share is None and (number or (share or 1) != 1):
-        raise CheckpointError("the config rotates a part of the coordinates, which this type of model does not follow")
+        raise CheckpointError(
+            "the config says that only some coordinates are rotated, but models of this type rotate all of them"
+        )
     n = number if share is None and number else int(d_head * (share or known.share or 1))
     if not 0 < n <= d_head or n % 2:
-        raise CheckpointError(f"the config rotates {n} of the {d_head} coordinates of a head")
+        raise CheckpointError(
+            f"the config says that {n} of the {d_head} coordinates of a head are rotated, which is not possible"
+        )
     return n
 
 
@@ -228,11 +240,11 @@ def _scaled(
     if kind in ("yarn", "longrope", "su") and longest and original:
         factor = factor or longest / original
     if factor is None:
-        raise CheckpointError(f"the config does not tell the factor of its scaling {kind!r}")
+        raise CheckpointError(f"the config does not contain the factor of its scaling {kind!r}")
     if kind == "linear":
         return [f / factor for f in frequencies], 1.0
     if original is None:
-        raise CheckpointError(f"the config does not tell the length from which its scaling {kind!r} starts")
+        raise CheckpointError(f"the config does not contain the text length from which its scaling {kind!r} applies")
     if kind == "llama3":
         return [_llama3(f, factor, original, stated) for f in frequencies], 1.0
     attention = value_of(stated, "attention_factor", Positive | None)
@@ -240,12 +252,14 @@ def _scaled(
         which = "long_factor" if abs(m) >= original else "short_factor"
         factors = value_of(stated, which, Factors | None) or []
         if len(factors) != n:
-            raise CheckpointError(f"the config has {len(factors)} numbers in {which} for {n} pairs of coordinates")
+            raise CheckpointError(
+                f"the config has {len(factors)} numbers in {which}, but {n} pairs of coordinates are rotated"
+            )
         grown = math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 else 1.0
         return [f / by for f, by in zip(frequencies, factors, strict=True)], attention or grown
     if kind == "yarn":
         return _yarn(frequencies, base, factor, original, stated), attention or _yarn_attention(factor, stated)
-    raise CheckpointError(f"the scaling {kind!r} of its rotary positions is not known")
+    raise CheckpointError(f"attngeo does not know the scaling {kind!r} of its rotary positions")
 
 
 def _llama3(frequency: float, factor: float, original: int, stated: Mapping[str, Any]) -> float:
@@ -253,7 +267,7 @@ def _llama3(frequency: float, factor: float, original: int, stated: Mapping[str,
     low, high = (value_of(stated, f"{which}_freq_factor", Positive) or 0.0 for which in ("low", "high"))
     waves = original * frequency / (2 * math.pi)  # in the original length
     if not 0 < low < high:
-        raise CheckpointError("the config does not tell which waves its scaling 'llama3' stretches")
+        raise CheckpointError("the config does not say which waves its scaling 'llama3' stretches")
     share = min(max((waves - low) / (high - low), 0.0), 1.0)
     return (1 - share) * frequency / factor + share * frequency
 

@@ -93,7 +93,7 @@ def value_of(config: Mapping, key: str, kind: Any) -> Any:
         config.get(key),
         kind | None,
         lambda why: CheckpointError(
-            f"{key} is {f'{config[key]!r}'[:80]} in the config: {why}; mend it or fetch the checkpoint again."
+            f"{key} is {f'{config[key]!r}'[:80]} in the config: {why}; correct it or fetch the checkpoint again."
         ),
     )
 
@@ -131,19 +131,21 @@ def stacks_of(
     """A model's attention stacks, those of the models inside it included; ``around`` are the types it is inside of."""
     name = config.model_type
     if not name:
-        raise CheckpointError("the config names no model_type. Add the one that transformers uses, or name it (--as).")
+        raise CheckpointError(
+            "the config contains no model_type. Add the model type that transformers uses, or give it with --as."
+        )
     if name not in architectures:
         if why := reasons_left_out().get(name):
-            raise CheckpointError(f"checkpoints of the model_type {name!r} cannot be read. {why}.")
+            raise CheckpointError(f"checkpoints of the model type {name!r} cannot be read. {why}.")
         read = [known for known, entry in architectures.items() if not isinstance(entry, Refused)]
         near = ", ".join(get_close_matches(name, read, 3, 0.7))
         raise CheckpointError(
-            f"model_type {name!r} is not among the types that can be read"
-            f"{f' (similar names: {near})' if near else ''}. If it differs from one of them by its name alone, read it"
-            f" as that (--as). Otherwise add it by attngeo.register_architecture or --register."
+            f"the model type {name!r} is not among the types that can be"
+            f" read{f' (similar names: {near})' if near else ''}. If it differs from one of these types only in name,"
+            " give this type with --as. Otherwise, add it with attngeo.register_architecture or --register."
         )
     if name in around:
-        raise CheckpointError(f"the config makes a {name} model a part of itself; fetch the checkpoint again.")
+        raise CheckpointError(f"according to the config, a {name} model is part of itself; fetch the checkpoint again.")
     entries = architectures[name]
     if isinstance(entries, Refused):
         raise CheckpointError(f"{name} models have no W_qk to score: {entries.reason}")
@@ -187,7 +189,7 @@ def modules_of(stack: Stack, shapes: Mapping[str, Size]) -> list[tuple[tuple[int
     if len(prefixes) > 1:
         raise CheckpointError(
             f"the files have {entry.module} under several prefixes ({', '.join(p or 'none' for p in prefixes)}), so"
-            f" they hold several models. Save the one to be scored by itself."
+            " they contain several models. Save the model that you want to score in its own file."
         )
     return sorted((tuple(map(int, match.groups()[2:])), (match[1] + match[2]).rstrip(".")) for match in matches)
 

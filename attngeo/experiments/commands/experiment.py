@@ -71,7 +71,7 @@ def command(name, dry_run, missing, workers, scheduler, tables, any_code) -> Non
         click.echo(f"{run.name}: {outcome if isinstance(outcome, AttngeoError) else outcome.value}")
     if failed:
         raise experiments.ExperimentError(
-            f"{failed} of {len(todo)} runs of {experiment.name} failed; the others are made."
+            f"{failed} of {len(todo)} runs of {experiment.name} failed; the other runs are recorded."
         )
 
 

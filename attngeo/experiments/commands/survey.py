@@ -41,7 +41,9 @@ def command(models, label, resume, output, model_type, workers, scheduler, gamma
         click.echo(_listing(models, label, folder))
         return
     if folder is None:
-        raise ParameterError("the records need a folder: add -o FOLDER (in a checkout of attngeo it is data/survey).")
+        raise ParameterError(
+            "the records need a folder; add -o FOLDER (in a checkout of attngeo, the default is data/survey)."
+        )
     from attngeo.experiments.survey.record import is_recorded
     from attngeo.experiments.survey.run import chosen_models, require_registered, survey
 
@@ -50,7 +52,7 @@ def command(models, label, resume, output, model_type, workers, scheduler, gamma
         require_registered(asked, folder)
     todo = [model for model in asked if not (resume and is_recorded(model, folder, gamma, quantise))]
     if len(todo) < len(asked):
-        say(f"{len(asked) - len(todo)} of {len(asked)} models have a record already")
+        say(f"{len(asked) - len(todo)} of {len(asked)} models already have a record")
     mute_hub()
     failed = {}
     with bars() as progress:
@@ -70,7 +72,9 @@ def command(models, label, resume, output, model_type, workers, scheduler, gamma
     for name, why in failed.items():
         click.echo(f"{name}: {why.removeprefix(f'{Path(name).name}: ')}", err=True)
     if failed:
-        raise CheckpointError(f"{len(failed)} of {len(asked)} models not recorded; --resume tries again.")
+        raise CheckpointError(
+            f"{len(failed)} of {len(asked)} models could not be recorded; run the command again with --resume."
+        )
 
 
 def _listing(models: tuple[str, ...], label: str, folder: Path | None) -> str:
@@ -90,5 +94,7 @@ def _listing(models: tuple[str, ...], label: str, folder: Path | None) -> str:
         source = f"{m.hub_id or 'on no Hub':52} {m.part:8} {m.printed or '-':18} {m.access or 'open':6}"
         lines.append(f"  {m.name:30} {source} {'recorded' if recorded else '-'}")
     if not lines:
-        raise ParameterError(f"the register has no model {models[0]!r}; --list without a name prints them all.")
+        raise ParameterError(
+            f"the built-in list has no model {models[0]!r}; --list without a name prints the whole list."
+        )
     return "\n".join(lines)

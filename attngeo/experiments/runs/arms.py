@@ -114,8 +114,8 @@ class Contrast:
         steps = a.index.intersection(b.index)
         if steps.empty:
             raise RunError(
-                f"The arms of {self.first.runs[0].name} and {self.second.runs[0].name} have no recorded {name} at equal"
-                " steps; record both at the same."
+                f"The arms of {self.first.runs[0].name} and {self.second.runs[0].name} have no recorded {name} at the"
+                " same steps; record it at the same steps in both."
             )
         return steps.to_numpy(), a.loc[steps].to_numpy().T, b.loc[steps].to_numpy().T
 
@@ -158,7 +158,9 @@ def whole_arms(plan: Experiment, runs: Iterable[Run] | None = None) -> dict[str,
 def _require_settings(planned: PlannedRun, run: Run) -> None:
     for key, value in planned.settings.items():
         if run.config.get(key) != value:
-            raise RunError(f"{planned.name} has {key} {run.config.get(key)!r}, not that of its plan; record it again.")
+            raise RunError(
+                f"{planned.name} has {key} {run.config.get(key)!r}, which differs from its plan; record it again."
+            )
 
 
 def contrasts(

@@ -143,7 +143,8 @@ def read_experiment(folder: Path) -> Experiment:
     path = Path(folder) / PLAN
     if not path.exists():
         raise ExperimentError(
-            f"There is no experiment {path.parent}, a folder with {PLAN}; attngeo experiment lists those there are."
+            f"There is no experiment {path.parent}, which would be a folder with {PLAN}; the command attngeo"
+            " experiment lists all experiments."
         )
     written = path.stat()
     return _read(path, (written.st_mtime_ns, written.st_size))
@@ -152,13 +153,13 @@ def read_experiment(folder: Path) -> Experiment:
 @cache  # pages read the same plans many times
 def _read(path: Path, written: tuple[int, int]) -> Experiment:
     def refuse(why: str) -> ExperimentError:
-        return ExperimentError(f"{path} is no plan ({why}); an experiment is a folder with {PLAN}.")
+        return ExperimentError(f"{path} is not a valid plan ({why}); correct it.")
 
     plan = read_yaml(path, _Plan, refuse)
     try:
         runs = list(plan.runs.items()) if plan.runs else _arms_by_seed(plan)
     except KeyError as error:
-        raise refuse(f"it says nothing of {error.args[0]!r}") from error
+        raise refuse(f"it does not contain {error.args[0]!r}") from error
     except ValueError as error:
         raise refuse(f"{error}") from error
     planned = tuple(PlannedRun(path.parent / name, (plan.settings or {}) | settings) for name, settings in runs)
@@ -178,8 +179,8 @@ def require_one_code(experiment: Experiment) -> None:
     if experiment.status is Status.CONFIRMATORY and commits and here and here not in commits:
         commit = min(commits)[:10]
         raise ExperimentError(
-            f"the runs of {experiment.name} that are recorded were made with the code of commit {commit}; finish them"
-            f" with it (git worktree add ../plan {commit}), or give --any-code."
+            f"the recorded runs of {experiment.name} were made with the code of commit {commit}; make the remaining"
+            f" runs with the same code (git worktree add ../plan {commit}), or give --any-code."
         )
 
 
@@ -219,9 +220,9 @@ def _arms_by_seed(plan: _Plan) -> list[tuple[str, Settings]]:
     if plan.contrast:
         contrast = [plan.contrast.against, plan.contrast.arm]
     if not arms or not plan.seeds:
-        raise ValueError("it names neither runs nor both arms and seeds")
+        raise ValueError("it contains neither runs nor both arms and seeds")
     if unknown := [arm for arm in contrast if arm not in arms]:
-        raise ValueError(f"its primary contrast names {unknown[0]!r}, which is no arm")
+        raise ValueError(f"its primary contrast contains {unknown[0]!r}, which is not an arm")
     seeds: dict[str, set[int]] = {}
     for arm in arms:
         own: Any = plan.seeds

@@ -227,7 +227,7 @@ def _require_columns(table: pd.DataFrame, columns: dict[str, str]) -> None:
 
 def unreadable(folder: Path, why: str) -> RunError:
     """The error for a run that is missing or damaged."""
-    return RunError(f"{folder} holds no readable run ({why}); record it again.")
+    return RunError(f"{folder} does not contain a readable run ({why}); record it again.")
 
 
 def read_levels(folder: Path) -> dict[tuple[int, int], np.ndarray]:

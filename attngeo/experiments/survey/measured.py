@@ -21,7 +21,7 @@ def read_records(folder: Path) -> pd.DataFrame:
     """
     finished = sorted(folder.glob("*/record.json"))
     if not finished:
-        raise RecordError(f"{folder} holds no survey record; 'attngeo survey' writes them.")
+        raise RecordError(f"{folder} does not contain survey records; create them with 'attngeo survey'.")
     tables = [_table(path.with_name(name)) for path in finished for name in ("layers.csv", "heads.csv")]
     return pd.concat(tables, ignore_index=True)
 
@@ -52,8 +52,8 @@ def measured(models: list[str], gamma: float = GAMMA, folder: Path | None = None
         else:
             recorded = records[model]["gamma"].iloc[0]
             raise RecordError(
-                f"{model} is recorded for gamma = {recorded:g}; for {gamma:g} its weights are needed:"
-                f" name the folder that holds them in ATTNGEO_WEIGHTS."
+                f"{model} is recorded for gamma = {recorded:g}; for {gamma:g}, its weights are needed; set"
+                " ATTNGEO_WEIGHTS to the folder that contains them."
             )
     return pd.concat(parts, ignore_index=True)
 
@@ -96,7 +96,9 @@ def read_quantised(folder: Path) -> pd.DataFrame:
     """
     tables = [_table(path, "scheme") for path in sorted(folder.glob("*/quantised.csv"))]
     if not tables:
-        raise RecordError(f"{folder} holds no record of rounded weights; 'attngeo survey --quantise' writes them.")
+        raise RecordError(
+            f"{folder} does not contain records of rounded weights; create them with 'attngeo survey --quantise'."
+        )
     return named(pd.concat(tables, ignore_index=True))
 
 
@@ -107,7 +109,7 @@ def _table(path: Path, *more: str) -> pd.DataFrame:
     try:
         table = pd.read_csv(path, dtype=kinds, keep_default_na=False)
         if odd := sorted({*columns} ^ {*table.columns}):
-            raise ValueError(f"a column is missing, or one too many: {odd[0]}")
+            raise ValueError(f"a column is missing or should not be there: {odd[0]}")
     except (OSError, ValueError, OverflowError) as error:
         raise RecordError(f"The survey record {path} cannot be read ({cause(error)}); survey it again.") from None
     return table

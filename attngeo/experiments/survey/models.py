@@ -72,7 +72,7 @@ def group(label: str) -> list[str]:
     """
     known = groups()
     if label not in known:
-        raise ParameterError(f"there is no group {label!r}; there are {', '.join(known)}.")
+        raise ParameterError(f"there is no group {label!r}; the groups are {', '.join(known)}.")
     return known[label]
 
 
@@ -90,5 +90,7 @@ def local_weights(needed: bool = False) -> dict[str, str]:
             if model.weights_folder and (folder / "config.json").is_file():
                 found[model.name] = str(folder)
     if needed and not found:
-        raise CheckpointError("ATTNGEO_WEIGHTS names no folder that holds models of the register; name one.")
+        raise CheckpointError(
+            "ATTNGEO_WEIGHTS is not set to a folder with models of the built-in list; set it to such a folder."
+        )
     return found

@@ -85,7 +85,7 @@ def survey_model(
     """
     if model.elsewhere:
         raise CheckpointError(
-            f"{model.name} is on no Hub; name the folder that holds {model.source} in ATTNGEO_WEIGHTS."
+            f"{model.name} is not on the Hub; set ATTNGEO_WEIGHTS to the folder that contains {model.source}."
         )
     target = record_folder(model.source, folder)
     _require_replaceable(target, model.source)
@@ -197,14 +197,14 @@ def _require_replaceable(target: Path, source: str) -> None:
     others = sorted({path.name for path in target.iterdir()} - FILES) if target.is_dir() else [target.name]
     if others:
         raise RecordError(
-            f"{target} would be replaced by the record of {source}, but it is not a record (it holds {others[0]}); name"
-            " another folder with -o."
+            f"{target} would be replaced by the record of {source}, but it is not a record (it contains {others[0]});"
+            " give another folder with -o."
         )
     former = _former(target)
     if former is not None and former.get("sha256") != _digests(source):
         raise RecordError(
-            f"{target} holds a finished record that is not of the weights of {source}; name another folder with -o, or"
-            " move that record away."
+            f"{target} contains the finished record of other weights than those of {source}; give another folder with"
+            " -o, or move that record away."
         )
 
 

@@ -29,10 +29,16 @@ def chosen_models(models: tuple[str, ...] = (), label: str = "") -> list[Model]:
     if not models and not label:
         weights = os.environ.get("ATTNGEO_WEIGHTS")
         if not weights:
-            raise CheckpointError("no model is named and ATTNGEO_WEIGHTS is not set; name models or that folder.")
+            raise CheckpointError(
+                "no model is named, and ATTNGEO_WEIGHTS is not set; name models, or set ATTNGEO_WEIGHTS to a folder"
+                " with models."
+            )
         folders = sorted(path.parent for path in Path(weights).glob("*/config.json"))
         if not folders:
-            raise CheckpointError(f"ATTNGEO_WEIGHTS names {weights}, which holds no checkpoint (no */config.json).")
+            raise CheckpointError(
+                f"ATTNGEO_WEIGHTS is {weights}, but this folder contains no checkpoints (no */config.json); set it to"
+                " another folder."
+            )
         return _each_once([Model(folder.name, str(folder)) for folder in folders])
     known = {m.name: m for m in registry()} | {m.hub_id: m for m in registry() if m.hub_id}
     local = local_weights()
@@ -63,8 +69,8 @@ def require_registered(asked: list[Model], folder: Path) -> None:
     for model in asked:
         if not model.elsewhere and _place(replace(model, revision="")) not in known:
             raise ParameterError(
-                f"{model.name} is no model of the register, and {folder} holds only records of those models; name"
-                " a folder for its record with -o."
+                f"{model.name} is not in the built-in list, and {folder} contains only records of models in this list;"
+                " give a folder for its record with -o."
             )
 
 
@@ -77,7 +83,7 @@ def _each_once(models: list[Model]) -> list[Model]:
         if _place(first) != _place(model):
             raise ParameterError(
                 f"{first.source} and {model.source} would both be recorded under the name {target}; survey them one at"
-                f" a time, each with a folder of its own behind -o."
+                " a time, each with its own folder (-o)."
             )
     return list(by_record.values())
 

@@ -52,7 +52,8 @@ class Blocks:
             raise ParameterError(f"the block size is {length}; a block needs at least 2 tokens.")
         if len(ids) < length:
             raise CorpusError(
-                f"the text has {len(ids)} tokens, fewer than one block of {length}; give more text or a smaller block."
+                f"the text has {len(ids)} tokens, fewer than one block of {length}; give more text or a smaller block"
+                " size."
             )
         self.length = length
         self.seed = seed
@@ -112,13 +113,13 @@ class Batches:
         self.per_block = masked if self.objective.masks else blocks.length - 1
         if self.masking.noise_right and self.per_block != 1:
             raise ParameterError(
-                f"noise_right needs one masked token in a block, and there are {self.per_block}; take mask_rate"
-                f" {1 / blocks.length:g}."
+                f"noise_right needs exactly one masked token per block, but there are {self.per_block}; set mask_rate"
+                f" to {1 / blocks.length:g}."
             )
         if self.masking.read_left + self.per_block > blocks.length:
             raise ParameterError(
-                f"read_left is {self.masking.read_left}, but a block of {blocks.length} tokens has too few that far"
-                " from its beginning; lower it."
+                f"read_left is {self.masking.read_left}, but in a block of {blocks.length} tokens, too few tokens are"
+                " that far from the beginning; choose a smaller value."
             )
 
     def at(

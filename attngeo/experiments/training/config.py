@@ -148,23 +148,23 @@ class TrainingConfig:
             raise ParameterError(f"micro_batch {self.micro_batch} does not divide batch_size {self.batch_size}.")
         if (self.gamma > 0) != (self.constraint != "none"):
             raise ParameterError(
-                f"constraint is {self.constraint} and gamma, its weight, {self.gamma:g}; set both or neither."
+                f"constraint is {self.constraint}, but its weight gamma is {self.gamma:g}; set both or neither."
             )
         pole = {"symmetric": -1.0, "skew": 1.0}.get(self.constraint, 0.0)
         if SYMMETRY.get(Initialisation(self.init)) == pole:
             raise ParameterError(
-                f"init {self.init} starts where the {self.constraint} constraint is infinite (Eqs. S147, S148);"
-                " choose another init."
+                f"with init {self.init}, the loss of the {self.constraint} constraint is infinite at the start (Eqs."
+                " S147, S148); choose another init."
             )
         if self.positions == Positions.ROTARY and self.d_model // self.heads % 2:
             raise ParameterError(
-                f"positions rotary turn pairs of coordinates, but heads are {self.d_model // self.heads} wide; change"
-                " heads or d_model so that their width is even."
+                f"rotary positions rotate pairs of coordinates, but heads have width {self.d_model // self.heads};"
+                " change heads or d_model so that this width is even."
             )
         if self.hidden_share + self.random_share > 1:
             raise ParameterError(
-                f"hidden_share {self.hidden_share:g} and random_share {self.random_share:g} exceed 1 together; they are"
-                " shares of the same tokens."
+                f"hidden_share {self.hidden_share:g} and random_share {self.random_share:g} add up to more than 1, but"
+                " they are shares of the same tokens; lower one of them."
             )
         changed = ("hidden_share", "random_share", "read_left", "noise_right")
         if self.objective != TrainingObjective.MLM:
@@ -175,15 +175,17 @@ class TrainingConfig:
             self._require_defaults(("window_near", "window_far"), "decoders (objective clm)")
         if self.window_far is not None and self.window_far < self.window_near:
             raise ParameterError(
-                f"window_far is {self.window_far} and window_near {self.window_near}; the farthest place that a decoder"
-                " sees cannot be nearer than the nearest one."
+                f"window_far is {self.window_far}, but it cannot be smaller than window_near, which is"
+                f" {self.window_near}; change one of them."
             )
         self.shape(self.vocab_size)
 
     def _require_defaults(self, names: tuple[str, ...], only: str) -> None:
         for name in names:
             if getattr(self, name) != DEFAULTS[name]:
-                raise ParameterError(f"{name} is {getattr(self, name)}, but it is a setting of {only} alone.")
+                raise ParameterError(
+                    f"{name} is {getattr(self, name)}, but this setting can be changed only for {only}."
+                )
 
     @property
     def warmup_steps(self) -> int:
@@ -208,10 +210,12 @@ def configure(values: dict[str, Any]) -> TrainingConfig:
     values = {key.replace("-", "_"): value for key, value in values.items()}
     if (preset := values.pop("preset", None)) is not None:
         if preset not in PRESETS:
-            raise ParameterError(f"preset {preset!r} is unknown; take one of {', '.join(PRESETS)}.")
+            raise ParameterError(f"preset {preset!r} is unknown; use one of {', '.join(PRESETS)}.")
         values = {key: value for key, value in asdict(PRESETS[preset]).items() if key in DEFAULTS} | values
     if unknown := sorted(set(values) - set(DEFAULTS)):
-        raise ParameterError(f"{unknown[0]!r} is no setting of a training run; known are {', '.join(DEFAULTS)}.")
+        raise ParameterError(
+            f"{unknown[0]!r} is not a setting of a training run; the settings are {', '.join(DEFAULTS)}."
+        )
     try:
         return msgspec.convert(values, TrainingConfig, strict=False)  # YAML 1.1 reads 5e-5 as text
     except msgspec.ValidationError as error:
@@ -237,6 +241,6 @@ def read_values(path: Path) -> dict[str, Any]:
     """
 
     def refuse(why: str) -> ParameterError:
-        return ParameterError(f"{path} must hold settings, one 'name: value' per line ({why}).")
+        return ParameterError(f"{path} must contain settings, one 'name: value' per line ({why}).")
 
     return read_yaml(Path(path), dict[str, Setting], refuse)

@@ -37,7 +37,7 @@ def make_run(folder: Path, name: str, listen: Callable[[dict[str, Any]], None] =
     run = next((run for run in experiment.runs if run.name == name), None)
     if run is None:
         raise ExperimentError(
-            f"{experiment.name} has no run {name!r}; its plan has {experiment.runs[0].name} and so on."
+            f"{experiment.name} has no run {name!r}; the runs of its plan are {experiment.runs[0].name} and so on."
         )
     config, output = configure(dict(run.settings)), run.folder
     try:

@@ -34,7 +34,7 @@ def claimed(output: Path) -> Iterator[None]:
             yield
     except Timeout as error:
         raise RunBusy(
-            f"another process is making the run in {output}; wait for its end, or choose another folder."
+            f"another process is making the run in {output}; wait until it ends, or choose another folder."
         ) from error
 
 
@@ -45,7 +45,7 @@ def saved_config(output: Path) -> dict[str, Any]:
         RunError: the folder holds no run, or its run.json is damaged.
     """
     if not (output / "run.json").exists():
-        raise RunError(f"{output} holds no run to continue; start one without --resume.")
+        raise RunError(f"{output} contains no run to continue; start one without --resume.")
     return read_about(output)["config"]
 
 
@@ -60,10 +60,10 @@ def starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path |
         for name in CONTENT:
             if (output / name).is_file() or any((output / name).glob("*")):
                 raise RunError(
-                    f"{output} already holds {name}; continue a run with --resume, or choose another folder."
+                    f"{output} already contains {name}; continue a run with --resume, or choose another folder."
                 )
         if (output / "config.json").exists():
-            raise RunError(f"{output} holds a checkpoint (config.json); choose another folder for the run.")
+            raise RunError(f"{output} contains a checkpoint (config.json); choose another folder for the run.")
         return None
     saved = saved_config(output)
     for name, value in asdict(config).items():
@@ -77,8 +77,8 @@ def starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path |
     checkpoint = last_checkpoint(output)
     if checkpoint is None:
         raise RunError(
-            f"{output} has no checkpoint to continue from; delete it and start again, with --checkpoint-every N for one"
-            " after N steps."
+            f"{output} has no checkpoint to continue from; delete it and start again, with --checkpoint-every N to"
+            " save a checkpoint every N steps."
         )
     return checkpoint
 

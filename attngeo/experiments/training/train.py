@@ -141,7 +141,7 @@ def trainer_arguments(config: TrainingConfig, output: Path) -> TrainingArguments
     """
     cuda = torch.cuda.is_available()
     if config.device == "cuda" and not cuda:
-        raise ParameterError("device is cuda, but torch finds no such device; use auto or cpu.")
+        raise ParameterError("device is cuda, but torch finds no CUDA device; use auto or cpu.")
     cpu = config.device == "cpu" or not cuda
     world = int(os.environ.get("WORLD_SIZE", 1))
     if config.batch_size % world:
@@ -215,7 +215,9 @@ class RecordedTrainer(Trainer):
 
 def _trainer(config, output, arguments, corpus, vocabulary, tokens, listen) -> RecordedTrainer:
     if os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true":  # set by accelerate launch
-        raise ParameterError("attngeo train shares batches between processes and not weights; launch it without FSDP.")
+        raise ParameterError(
+            "attngeo train distributes batches over processes, but not weights; launch it without FSDP."
+        )
     causal = TrainingObjective(config.objective).causal
     attention = "eager" if arguments.use_cpu else "sdpa"
     shape = config.shape(vocabulary.size)

@@ -132,7 +132,9 @@ def test_the_models_of_a_plan_on_the_hub_are_measured(hub, capsys, tmp_path):
 
 def test_a_model_that_is_not_there_leaves_the_others_measured(hub, capsys, tmp_path):
     models = [SMALL["models"][0], SMALL["models"][1] | {"source": "owner/none"}]
-    with pytest.raises(CheckpointError, match=r"(?s)gpt2: owner/none is no file or folder.*1 of 2 models not measured"):
+    with pytest.raises(
+        CheckpointError, match=r"(?s)gpt2: owner/none is neither a file or folder.*1 of 2 models not measured"
+    ):
         run(write(tmp_path, models=models), tmp_path / "out")
     printed = capsys.readouterr().out
     assert printed.count(OPEN) == 2 and printed.count(FOR) >= 1

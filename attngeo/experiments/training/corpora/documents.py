@@ -67,7 +67,7 @@ def local_corpus(path: Path, max_characters: int | None = None) -> Corpus:
 
     if next(documents(), None) is None:
         known = f"{', '.join(SUFFIXES)}, also with {', '.join(COMPRESSED)}"
-        raise CorpusError(f"{path} holds no text; give a file or folder of {known}.")
+        raise CorpusError(f"{path} contains no text; give a file or folder of {known}.")
     return Corpus(path.name, hashlib.sha256(key.encode()).hexdigest(), documents, sources)
 
 
@@ -82,7 +82,7 @@ def read_documents(file: Path) -> Iterator[str | None]:
             yield checked(document, str | None, ValueError)
     except Exception as error:  # damaged bytes make pyarrow raise anything
         raise CorpusError(
-            f"{file} cannot be read ({cause(error)}); check that it is complete, in UTF-8 and, where it has rows, that"
+            f"{file} cannot be read ({cause(error)}); check that it is complete, in UTF-8 and, if it has rows, that"
             f" their text is in a column {' or '.join(TEXT_FIELDS[:4])}."
         ) from error
 
@@ -133,4 +133,4 @@ def _plain(lines: Iterator[str]) -> Iterator[str]:
 def _text_field(names) -> str:
     if name := next((name for name in TEXT_FIELDS if name in names), None):
         return name
-    raise ValueError("it has no column of text")
+    raise ValueError("it has no column with text")

@@ -63,7 +63,7 @@ def open_corpus(name: str, max_characters: int | None = None) -> Corpus:
         return _hub_corpus(name, KNOWN[name], max_characters or MAX_CHARACTERS)
     path = local_path(os.path.expandvars(name), CorpusError)
     if not name.strip() or not path.exists():
-        raise CorpusError(f"corpus {name!r} is unknown; name one of {', '.join(NAMES)}, or a file or folder of text.")
+        raise CorpusError(f"corpus {name!r} is unknown; use one of {', '.join(NAMES)}, or a file or folder with text.")
     return local_corpus(path.resolve(), max_characters)
 
 

@@ -62,8 +62,8 @@ def tokenize(
                     _write(target, corpus, vocabulary, text, held_out)
     except OSError as error:
         raise CorpusError(
-            f"The cache of token ids, {target.parent}, cannot be written ({cause(error)}); let ATTNGEO_CACHE name a"
-            " folder that can."
+            f"The cache of token ids, {target.parent}, cannot be written ({cause(error)}); set ATTNGEO_CACHE to a"
+            " folder that can be written."
         ) from error
     train, apart, documents = (np.load(target / f"{name}.npy", mmap_mode="r") for name in TokenSet._fields)
     return TokenSet(train, apart, tuple(documents.tolist()))
@@ -87,8 +87,8 @@ def _write(target: Path, corpus: Corpus, vocabulary: Vocabulary, text: Text, hel
     apart = hashes <= largest_apart
     if apart.all():
         raise CorpusError(
-            f"corpus {corpus.name} has too few documents to keep some apart; separate documents by blank lines, or add"
-            " more."
+            f"corpus {corpus.name} has too few documents to hold some out for evaluation; separate documents by blank"
+            " lines, or add more."
         )
     parts = [np.concatenate([ids[i] for i in np.flatnonzero(chosen)]) for chosen in (~apart, apart)]
     n_documents = np.array([(~apart).sum(), apart.sum()])

@@ -41,7 +41,9 @@ class Vocabulary:
         try:
             return [found.ids for found in self.tokenizer.encode_batch_fast(documents, add_special_tokens=False)]
         except Exception as error:  # tokenizers raises bare Exception
-            raise CorpusError(f"tokenizer {self.name} cannot read the text ({cause(error)}); use another.") from error
+            raise CorpusError(
+                f"tokenizer {self.name} cannot read the text ({cause(error)}); use another tokenizer."
+            ) from error
 
 
 def open_vocabulary(name: str, corpus: Corpus, text: Text | str = Text.PLAIN, size: int = 30522) -> Vocabulary:
@@ -82,11 +84,13 @@ def open_vocabulary(name: str, corpus: Corpus, text: Text | str = Text.PLAIN, si
         ids = [tokenizer.token_to_id(spelling) for spelling in spellings]
         found[mark] = next((token for token in ids if token is not None), None)
         if found[mark] is None and mark != "mask":
-            raise CorpusError(f"tokenizer {name} has no mark for the {mark} of a document; use 'trained' or BERT's.")
+            raise CorpusError(
+                f"tokenizer {name} has no token for the {mark} of a document; use 'trained' or the tokenizer of BERT."
+            )
     digest = hashlib.sha256(tokenizer.to_str().encode()).hexdigest()
     size = 1 + max(tokenizer.get_vocab().values())  # ids may have gaps
     if size > LARGEST:
-        raise CorpusError(f"tokenizer {name} has an id {size - 1:,}, and ids go up to {LARGEST:,}; use another.")
+        raise CorpusError(f"tokenizer {name} has an id {size - 1:,}, but ids can be at most {LARGEST:,}; use another.")
     return Vocabulary(tokenizer, name, digest, size, **found)
 
 
