@@ -1,4 +1,4 @@
-"""What a training run chooses by name: objective, spelling, initialisation, constraint and size, free of torch."""
+"""The settings of a training run that have names: objective, text, initialisation, positions, constraint and size."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -9,29 +9,29 @@ from attngeo.errors import ParameterError
 class TrainingObjective(str, Enum):
     """What a model is trained to predict."""
 
-    MLM = "mlm"  # predict hidden tokens from both sides (Eq. 6)
-    CLM = "clm"  # predict every next token from those before (Eq. 5)
-    RELEASED_DECODER = "released-decoder"  # predict the masked tokens only, each from a masked left context
+    MLM = "mlm"  # predict masked tokens from the tokens on both sides (Eq. 6)
+    CLM = "clm"  # predict every token from the tokens before it (Eq. 5)
+    RELEASED_DECODER = "released-decoder"  # predict only the masked tokens, each from the masked text to its left
 
     @property
     def causal(self) -> bool:
-        """Whether attention looks to the left only."""
+        """Whether tokens attend only to themselves and to earlier tokens."""
         return self is not TrainingObjective.MLM
 
     @property
     def masks(self) -> bool:
-        """Whether input tokens are hidden."""
+        """Whether input tokens are masked."""
         return self is not TrainingObjective.CLM
 
 
 class Text(str, Enum):
-    """How a document is spelt before it is tokenised."""
+    """How a document is written before it is tokenised."""
 
     PLAIN = "plain"
     SPACED = "spaced"  # a space between all characters, as the released code does to Wikipedia and RedPajama
 
     def spell(self, document: str) -> str:
-        """The document in this spelling."""
+        """The document, written in this way."""
         return document if self is Text.PLAIN else " ".join(document)
 
 
@@ -60,28 +60,28 @@ SYMMETRY = {  # of every head, where the initialisation fixes it
 
 
 class Positions(str, Enum):
-    """How a model knows where its tokens stand."""
+    """How a model encodes the positions of its tokens."""
 
     LEARNED = "learned"  # a table of embeddings, added to those of the tokens (Def. S1.1)
-    ROTARY = "rotary"  # queries and keys rotated by angles in proportion to their places (RoPE)
-    BIAS = "bias"  # a number added to the logits, learned for every head and offset
+    ROTARY = "rotary"  # queries and keys are rotated by angles proportional to their positions (RoPE)
+    BIAS = "bias"  # a number that is added to the logits and learned for every head and distance
     NONE = "none"
 
 
 class PositionTable(str, Enum):
-    """What the table of position embeddings holds, where a model has one."""
+    """What the table of position embeddings contains, if a model has one."""
 
     TRAINED = "trained"
-    WHITE = "white"  # as it starts, frozen: every wave has the same expected strength
-    SLOW = "slow"  # frozen, and made of the waves alone whose period is half of the block or longer
-    BAND = "band"  # frozen, and made of the waves alone whose period is close to four positions
+    WHITE = "white"  # frozen at its random initial values, so every wave has the same expected strength
+    SLOW = "slow"  # frozen, and composed only of waves whose period is at least half of the block
+    BAND = "band"  # frozen, and composed only of waves whose period is close to four positions
 
 
 class Values(str, Enum):
     """Which value-output maps W_v,h W_o,h a model has."""
 
     TRAINED = "trained"
-    FROZEN = "frozen"  # random, as they start
+    FROZEN = "frozen"  # frozen at their random initial values
     FROZEN_SYMMETRIC = "frozen-symmetric"  # W_o,h = (W_v,h S_h)^T, S_h symmetric, eigenvalues +-1
     FROZEN_SKEW = "frozen-skew"  # the same with S_h skew-symmetric and orthogonal
 
@@ -102,7 +102,7 @@ class Shape:
     d_model: int = 256  # width of the embedding, d
     heads: int = 4  # must divide d_model
     d_ff: int = 1024  # width of the feed-forward layer
-    longest: int = 512  # tokens of a block, at most
+    longest: int = 512  # largest number of tokens in a block
     dropout: float = 0.1  # of hidden states and of attention
     vocab_size: int = 30522
 

@@ -1,4 +1,4 @@
-"""Errors a user can mend: one sentence that names the thing, the cause and the way out."""
+"""Errors that a user can fix. Each message is one sentence that names the problem, its cause and a solution."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ class MissingExtra(AttngeoError, ImportError):
 
 
 class Choice(str, Enum):
-    """Names to choose from; another name is a `ParameterError`."""
+    """A set of names to choose from. Any other name raises a `ParameterError`."""
 
     @classmethod
     def _missing_(cls, value: object) -> None:
@@ -41,14 +41,15 @@ class Choice(str, Enum):
 
 @contextmanager
 def needs(extra: str, what: str) -> Iterator[None]:
-    """Within it a package that is not installed is an error in one sentence.
+    """Turn the import of a package that is not installed into an error of one sentence.
 
     Args:
-        extra: of attngeo, which installs the packages imported here; "" where the package alone is better.
-        what: cannot be had without; the sentence starts with it.
+        extra: the extra of attngeo that installs the packages imported here, or "" if it is better to install only the
+            package.
+        what: the feature that needs the packages. The sentence begins with it.
 
     Raises:
-        MissingExtra: a package of others is not installed.
+        MissingExtra: a package other than attngeo is not installed.
     """
     try:
         yield
@@ -60,7 +61,7 @@ def needs(extra: str, what: str) -> Iterator[None]:
 
 
 def absent(name: str, missing: MissingExtra) -> type:
-    """A class in place of one that needs an extra: it can be imported and asked for help, and refuses to be made."""
+    """A class that can be imported in place of one that needs an extra. Creating an instance raises the error."""
 
     def refuse(*arguments, **options) -> None:
         raise missing

@@ -1,9 +1,10 @@
-"""How queries and keys start: the paper's initialisations, what its released code did, and controls.
+"""Initialisations of queries and keys: those of the paper, those of its released code, and controls.
 
 Notation: ``W_q,h``, ``W_k,h`` are (d, d_head); ``torch.nn.Linear`` holds the transposes of all heads, one below the
-other. Keys are tied to queries head by head: ``W_k,h = W_q,h S_h``, with S_h the identity, symmetric, or
-skew-symmetric, and orthogonal, so that the keys keep the scale and the singular values of the queries. Appendix S2.1
-has one d x d matrix S for all heads, which makes their sum skew-symmetric and the heads not.
+    other. Keys are tied to queries head by head: ``W_k,h = W_q,h S_h``, with S_h the identity, symmetric, or
+    skew-symmetric, and orthogonal, so that the keys keep the scale and the singular values of the queries. Appendix
+    S2.1 uses one d x d matrix S for all heads, which makes the sum of the heads skew-symmetric but not the single
+    heads.
 """
 
 import math
@@ -33,14 +34,15 @@ class InitialisationError(AttngeoError):
 
 
 def _reflection(d_head: int, generator: torch.Generator) -> Tensor:
-    """``S = S^T``, half of its eigenvalues -1 and the others 1: W_qk,h is symmetric and indefinite."""
+    """``S = S^T``, half of whose eigenvalues are -1 and the others 1, so that W_qk,h is symmetric and indefinite."""
     signs = torch.ones(d_head, dtype=torch.float64)
     signs[1::2] = -1
     return _turned(torch.diag(signs), generator)
 
 
 def _rotation(d_head: int, generator: torch.Generator) -> Tensor:
-    """``S = -S^T``: W_qk,h is skew-symmetric. An odd width leaves one direction out and enlarges the others."""
+    """``S = -S^T``, so that W_qk,h is skew-symmetric. If the width is odd, one direction is left out and the others are
+    enlarged."""
     if d_head == 1:
         raise ParameterError("heads of width 1 cannot be skew-symmetric; use fewer heads or a larger d_model.")
     blocks = [torch.tensor([[0.0, 1.0], [-1.0, 0.0]])] * (d_head // 2) + [torch.zeros(1, 1)] * (d_head % 2)
@@ -73,8 +75,9 @@ def _tie(
 ) -> None:
     """``W_k,h = W_q,h S_h`` for every head, in place.
 
-    Where query heads share a key head, the first of them gives it and the others follow from it, ``W_q,h = W_k,g S_h``:
-    then queries are written too. With the identity they are then equal to one another.
+    If several query heads share a key head, the key head is computed from the first of them, and the other query heads
+    are computed from the key head, ``W_q,h = W_k,g S_h``. If S_h is the identity, these query heads are then equal to
+    one another.
     """
     group = len(wq) // len(wk)
     for h in range(len(wq)):
@@ -86,12 +89,13 @@ def _tie(
 def initialise_bert(
     model: nn.Module, layers: list[Attention], initialisation: Initialisation, seed: int, std: float
 ) -> None:
-    """Give a BERT of standard deviation ``std``, whose attention modules are ``layers``, its initialisation.
+    """Initialise a BERT whose weights have the standard deviation ``std`` and whose attention modules are ``layers``.
 
-    Weights that an initialisation does not name stay as they are: so runs of one seed differ in nothing else.
+    Weights to which an initialisation does not apply remain unchanged, so runs with the same seed differ in nothing
+    else.
 
     Raises:
-        InitialisationError: the result does not have the promised symmetry.
+        InitialisationError: the result does not have the symmetry of the initialisation.
         ParameterError: heads of width 1 cannot be skew.
 
     Source: paper, Appendix S2.1; released code (``released``); Trockman and Kolter 2023 (``mimetic``).
@@ -112,13 +116,13 @@ def initialise_bert(
                 _scale(key, std)
             case Initialisation.SCALED_VALUES:
                 _scale(value, std)
-    if initialisation in SYMMETRY:  # the released code's biases stay apart
+    if initialisation in SYMMETRY:  # the biases of the released code remain different
         initialise(model, initialisation if initialisation in MIXERS else Initialisation.SYMMETRIC, seed)
 
 
 @torch.no_grad()
 def freeze_values(layers: list[Attention], values: Values, seed: int) -> None:
-    """Exempt W_v and W_o from training, their product ``W_v,h W_o,h`` made symmetric or skew-symmetric if asked for."""
+    """Freeze W_v and W_o, with a symmetric or skew-symmetric product ``W_v,h W_o,h`` if this is requested."""
     if values is Values.TRAINED:
         return
     generator = torch.Generator().manual_seed(seed)
@@ -219,10 +223,10 @@ def initialise(
         wq, wk = form.wq.clone(), form.wk.clone()
         _tie(wq, wk, MIXERS[kind], generator)
         plan.store(BilinearForm(wq, wk), opened.writable(plan))
-        # entries rounded to a type of unit roundoff u change s by less than 16 u^2; 1e-5 where that is nothing
+        # rounding the entries to a type with unit roundoff u changes s by less than 16 u^2; 1e-5 covers the wider types
         slack = max(1e-5, 16 * torch.finfo(form.wq.dtype).eps ** 2)
         for h, s in enumerate(score_heads(opened.read(plan).form).symmetry.tolist()):
-            if not abs(s - SYMMETRY[kind]) <= slack:  # NaN where queries are zero
+            if not abs(s - SYMMETRY[kind]) <= slack:  # also true for NaN, which s is if queries are zero
                 raise InitialisationError(
                     f"head {h} of {plan.module} has symmetry {s:.4g} after initialisation, but should have"
                     f" {SYMMETRY[kind]:.4g}; give its queries random weights first."

@@ -1,7 +1,7 @@
-"""Where what others wrote enters: JSON, YAML and names of files become checked values, or one sentence.
+"""Reading input that others wrote: JSON, YAML and file names become checked values, or an error of one sentence.
 
-What a value must be is a type in the words of msgspec: ``Annotated[int, Meta(ge=1)]``, ``dict[str, float]``, a Struct.
-``refuse`` makes a room's own error of the cause.
+The type of a value is described as in msgspec: ``Annotated[int, Meta(ge=1)]``, ``dict[str, float]``, a Struct. The
+function ``refuse`` turns the cause of a problem into an error of the calling package.
 """
 
 import json
@@ -20,14 +20,14 @@ T = TypeVar("T")
 Refuse = Callable[[str], Exception]
 Setting = str | int | float | bool | None
 
-LARGEST = 2**26  # bytes of a file of JSON or YAML
+LARGEST = 2**26  # bytes of the largest JSON or YAML file that is read
 DEEPEST = 64  # levels of a YAML file, far fewer than the parser's stack has
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same, written in C
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C version of the same loader, if it is installed
 _TIME = "tag:yaml.org,2002:timestamp"
 
 
 class Loader(_Loader):
-    """Reads dates as text, and refuses a key that is there twice, of which YAML keeps the last and says nothing."""
+    """Reads dates as text, and refuses a key that occurs twice, of which YAML would silently keep the last value."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012
         first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIME]
@@ -35,7 +35,7 @@ class Loader(_Loader):
     }
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
-        """What the mapping says."""
+        """The content of the mapping."""
         keys = Counter((key.tag, key.value) for key, _ in node.value if isinstance(key, yaml.ScalarNode))
         if twice := [key for (_, key), times in keys.items() if times > 1]:
             raise ValueError(f"the key {twice[0]!r} occurs twice")
@@ -43,7 +43,7 @@ class Loader(_Loader):
 
 
 def checked(value: Any, kind: Any, refuse: Refuse) -> Any:
-    """A value, if it is of a kind; text and floats are no whole numbers, and true is none."""
+    """A value, if it has the given type. Text, floats and booleans do not count as whole numbers."""
     try:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, RecursionError) as error:
@@ -63,7 +63,7 @@ def read_bytes(path: Path, refuse: Refuse) -> bytes:
 
 
 def read_json(path: Path, kind: type[T] | Any, refuse: Refuse) -> T:
-    """The content of a JSON file, if it is of a kind."""
+    """The content of a JSON file, if it has the given type."""
     content = read_bytes(path, refuse)
     try:
         value = json.loads(content)
@@ -73,11 +73,11 @@ def read_json(path: Path, kind: type[T] | Any, refuse: Refuse) -> T:
 
 
 def read_yaml(path: Path, kind: type[T] | Any, refuse: Refuse) -> T:
-    """What a YAML file says, if it is of a kind."""
+    """The content of a YAML file, if it has the given type."""
     text = read_bytes(path, refuse)
     try:
         depth = 0
-        for event in yaml.parse(text, Loader):  # before anything is built; events are read without recursion
+        for event in yaml.parse(text, Loader):  # before anything is constructed; events are read without recursion
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > DEEPEST:
                 raise ValueError(f"more than {DEEPEST} levels")
@@ -92,10 +92,10 @@ def read_yaml(path: Path, kind: type[T] | Any, refuse: Refuse) -> T:
 
 
 def local_path(name: str | PathLike, kind: type[AttngeoError] = ParameterError) -> Path:
-    """The path that a name given by a user stands for, its ``~`` replaced.
+    """The path that a user means by a name, with ``~`` replaced by the home folder.
 
     Raises:
-        AttngeoError: of that kind: it can be no path, or the system does not let us ask.
+        AttngeoError: of the given kind, if the name cannot be a path, or if the system does not let us look at it.
     """
     try:
         path = Path(name).expanduser()
@@ -106,6 +106,6 @@ def local_path(name: str | PathLike, kind: type[AttngeoError] = ParameterError) 
 
 
 def cause(error: BaseException) -> str:
-    """An error's own words in one line, without the file's name."""
+    """The message of an error in one line, without the name of the file."""
     words = getattr(error, "strerror", None) or f"{error}" or type(error).__name__
     return " ".join(words.split()).rstrip(".")[:300]

@@ -1,4 +1,4 @@
-"""Both scores in the log of any `transformers.Trainer`."""
+"""A callback that logs both scores in any `transformers.Trainer`."""
 
 import math
 import sys
@@ -56,13 +56,13 @@ class ScoreCallback(TrainerCallback):
                 " the trainer: Trainer(..., callbacks=[ScoreCallback(every=100)])."
             )
         checked(every, Annotated[int, Meta(ge=1)], lambda why: ParameterError(f"every is {every!r}: {why}."))
-        self.trainer: Any = trainer  # from the beginning of the training on, the one that calls
+        self.trainer: Any = trainer  # the calling trainer, from the beginning of training on, if none is given
         self.every, self.gamma, self.per_layer, self.config = every, gamma, per_layer, config
-        self._last: int | None = None  # step of the last scoring
+        self._last: int | None = None  # the step at which the model was last scored
 
     def on_train_begin(self, args, state, control, **others) -> None:  # noqa: D102
         self.trainer = self.trainer or _calling()
-        open_model(self.trainer.model_wrapped, self.config, gather=True)  # refuses what cannot be scored
+        open_model(self.trainer.model_wrapped, self.config, gather=True)  # to refuse models that cannot be scored
         self._score(state.global_step, control)
 
     def on_step_end(self, args, state, control, **others) -> None:  # noqa: D102
@@ -75,9 +75,9 @@ class ScoreCallback(TrainerCallback):
         if step == self._last:
             return
         self._last = step
-        planned = control.should_log  # of the loss, at this step; logging anything ends the plan
+        planned = control.should_log  # whether the loss is logged at this step; logging our scores resets this
         values: dict[str, dict[int, float]] = {}
-        # in every process, as Trainer logs the loss: weights may be sharded
+        # in every process, because weights may be sharded
         for layer in open_model(self.trainer.model, self.config, gather=True):
             (row,) = score_rows(layer.form, self.gamma, per_head=False)
             for name in ("symmetry", "directionality"):
@@ -91,7 +91,7 @@ class ScoreCallback(TrainerCallback):
 
 
 def _calling() -> Trainer:
-    """The trainer that calls: callbacks are handed everything but it, and it alone reaches all logs."""
+    """The calling trainer, from the stack: only the trainer writes to all logs, and it is not passed to callbacks."""
     frame = sys._getframe().f_back
     while frame:
         if isinstance(caller := frame.f_locals.get("self"), Trainer):

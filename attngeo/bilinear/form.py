@@ -19,7 +19,7 @@ from attngeo.errors import MatrixError
 if TYPE_CHECKING:
     Array = Tensor
 else:
-    Array = Tensor | np.ndarray  # which becomes a tensor
+    Array = Tensor | np.ndarray  # arrays become tensors
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +203,7 @@ class BilinearForm:
 
 
 def _weight(name: str, given: Array | nn.Linear) -> Tensor:
-    """The weight of a linear layer, (out, in)."""
+    """The weight of a linear layer, of shape (out, in)."""
     weight = given.weight if isinstance(given, nn.Linear) else as_tensor(given)
     if isinstance(weight, Tensor) and weight.ndim == 2:
         return weight
@@ -211,7 +211,7 @@ def _weight(name: str, given: Array | nn.Linear) -> Tensor:
 
 
 def as_tensor(given: Any) -> Any:
-    """An array of floating-point numbers of numpy as a tensor with a copy of its entries; anything else as it is."""
+    """Copy a NumPy array of floating-point numbers into a tensor, and return anything else unchanged."""
     is_real = isinstance(given, np.ndarray) and given.dtype in (np.float16, np.float32, np.float64)
     return torch.tensor(np.ascontiguousarray(given)) if is_real else given
 

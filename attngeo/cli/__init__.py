@@ -1,4 +1,4 @@
-"""The command line: ``attngeo score | diff | survey | train | ...``, each the module of its name."""
+"""The command line: ``attngeo score | diff | survey | train | ...``. Each command is in the module of the same name."""
 
 import errno
 import os
@@ -22,7 +22,7 @@ COMMANDS = {
 }
 
 
-EXPERIMENTS = ("survey", "train", "experiment")  # above the rest of the package, which does not import them
+EXPERIMENTS = ("survey", "train", "experiment")  # the rest of the package does not import these commands
 
 
 def _module(name: str) -> str:
@@ -32,7 +32,7 @@ def _module(name: str) -> str:
 
 
 class _Commands(click.Group):
-    """Subcommands imported when they are called or listed."""
+    """Subcommands that are imported only when they are called or listed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -57,7 +57,7 @@ def cli() -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line. Bad input ends with one sentence on stderr and exit code 2."""
+    """Run the command line. Invalid input ends with one sentence on stderr and with exit code 2."""
     words = sys.argv[1:] if arguments is None else arguments
     try:
         sys.exit(cli.main(words, prog_name="attngeo", standalone_mode=False) or 0)
@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> None:
     except (click.Abort, KeyboardInterrupt):
         _refuse("interrupted.", code=130)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader of a pipe has left
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the program that read our output has ended
         sys.exit(1)
     except OSError as error:
         if error.filename is None and error.errno not in (errno.ENOSPC, errno.EDQUOT):

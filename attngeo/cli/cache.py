@@ -1,4 +1,4 @@
-"""``attngeo cache``: what is kept of the queries and keys that were read from the Hub."""
+"""``attngeo cache``: the stored query and key weights from the Hub."""
 
 import shutil
 from collections import Counter

@@ -1,4 +1,4 @@
-"""``attngeo diff``: what changed in W_qk from one checkpoint to others, layer by layer."""
+"""``attngeo diff``: how W_qk changed from one checkpoint to others, layer by layer."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ def command(checkpoints, per_head, gamma, convention, asked, output, model_type)
     """
     form = format_of(asked, output)
     from attngeo.checkpoints.differences import Compared, cells, difference_rows, require_alike, summary
-    from attngeo.checkpoints.opening import open_checkpoint  # torch comes with it
+    from attngeo.checkpoints.opening import open_checkpoint  # this imports torch
 
     mute_hub()
     names, compared = _spread(checkpoints), []
@@ -47,11 +47,11 @@ def command(checkpoints, per_head, gamma, convention, asked, output, model_type)
 
 
 def _spread(checkpoints: Sequence[str]) -> list[str]:
-    """Names of two or more single checkpoints: a run's folder becomes those of its steps."""
+    """The names of two or more checkpoints. The folder of a run is replaced by the checkpoints of its steps."""
     from attngeo.checkpoints.repositories import saved_steps
 
     steps = {name: saved_steps(local_path(name)) for name in checkpoints}
-    if len(checkpoints) > 1:  # beside others, a folder that is a model stands for that alone
+    if len(checkpoints) > 1:  # if several are named, a folder that is itself a model means only this model
         steps = {name: [] if local_path(name) in saved else saved for name, saved in steps.items()}
     each = [str(step) for name in steps for step in (steps[name] or [name])]
     if len(each) < 2:

@@ -1,4 +1,4 @@
-"""Rows of a table as a file: which format a name asks for, and the text of each."""
+"""Writing the rows of a table to a file: the format that belongs to a file name, and the text in each format."""
 
 import csv
 import io
@@ -22,11 +22,11 @@ SUFFIXES = {
     "html": (".html", ".htm"),
 }
 PICTURES = (".svg", ".png", ".pdf")
-MARKS = ("config.json", "adapter_config.json", "run.json")  # of folders in which nothing is replaced
+MARKS = ("config.json", "adapter_config.json", "run.json")  # files that mark a folder in which no file may be replaced
 
 
 def format_of(asked: str | None, output: Path | None) -> str:
-    """The format that ``--format`` and the suffix of the output agree on."""
+    """The format according to ``--format`` and the suffix of the output file, which must agree."""
     suffix = output.suffix.lower() if output else ""
     told = next((name for name, suffixes in SUFFIXES.items() if suffix in suffixes), None if output else "table")
     form = asked or told
@@ -45,7 +45,7 @@ def format_of(asked: str | None, output: Path | None) -> str:
 
 
 def require_place(file: Path | None) -> None:
-    """Refuse a file whose folder is not there, and one to replace in the folder of a checkpoint or a run."""
+    """Refuse a file whose folder does not exist, and an existing file in the folder of a checkpoint or a run."""
     if file and not file.parent.is_dir():
         raise ParameterError(f"there is no folder {file.parent} for {file}; create it, or give another file.")
     if file and file.is_file() and any((file.resolve().parent / mark).is_file() for mark in MARKS):
@@ -53,18 +53,18 @@ def require_place(file: Path | None) -> None:
 
 
 class View(NamedTuple):
-    """A table for people: rounded numbers, and what they say."""
+    """A table for people, with rounded numbers and explanatory sentences."""
 
     title: str
     names: Sequence[str]
     cells: Sequence[Sequence[str]]
     notes: Sequence[str]
-    svg: str = ""  # a figure of the same rows, for a report
-    alt: str = ""  # what it shows
+    svg: str = ""  # a figure of the same rows, for the HTML report
+    alt: str = ""  # alternative text of the figure
 
 
 def deliver(rows: Sequence[dict], view: View, form: str, output: Path | None) -> None:
-    """Write rows, or their view, to a file or to stdout, in a format that `format_of` gave."""
+    """Write rows, or their view, to a file or to stdout, in a format from `format_of`."""
     if output is None:
         click.echo(text_of(rows, view, form), nl=False)
         return
@@ -74,7 +74,7 @@ def deliver(rows: Sequence[dict], view: View, form: str, output: Path | None) ->
 
 
 def text_of(rows: Sequence[dict], view: View, form: str) -> str:
-    """Rows, or their view, in a format of text."""
+    """The rows, or their view, as text in the given format."""
     if form == "csv":
         text = io.StringIO()
         writer = csv.DictWriter(text, rows[0], lineterminator="\n")
@@ -87,11 +87,11 @@ def text_of(rows: Sequence[dict], view: View, form: str) -> str:
         from attngeo.plot.report import report
 
         return report(*view, f"Made by attngeo {__version__}.")
-    from attngeo.bilinear.tables import drawn  # torch comes with it, which no --help waits for
+    from attngeo.bilinear.tables import drawn  # this imports torch, for which --help should not wait
 
     return drawn(*view[:4]) + "\n"
 
 
 def _finite(row: dict) -> dict:
-    """JSON has no infinite numbers: null in their place."""
+    """The row with null instead of NaN and infinite numbers, which JSON does not have."""
     return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in row.items()}

@@ -1,4 +1,5 @@
-"""Options that several commands have: what is scored and by which formulas, where it goes, who does the work."""
+"""Options that several commands share: what is scored, by which formulas, where the result goes, and who does the
+work."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -21,11 +22,11 @@ class _Place(click.Path):
 
 FILE = _Place(path_type=Path, dir_okay=False)
 FOLDER = _Place(path_type=Path, file_okay=False)
-CHECKPOINT = _Place()  # or a Hub id; a shell completes what is here
+CHECKPOINT = _Place()  # a path or a Hub id; the shell completes paths
 
 
 def several(*options: Callable) -> Callable:
-    """One decorator of several, in the order of the help."""
+    """Combine several decorators into one, in the order of the help text."""
     return lambda command: reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
@@ -43,7 +44,8 @@ def _once(context: click.Context, option: click.Parameter, files: tuple[Path, ..
     return files[0] if files else None
 
 
-once = {"type": FILE, "multiple": True, "callback": _once}  # for a file to write, of which click would take the last
+# for output files; without the callback, click would silently take the last one
+once = {"type": FILE, "multiple": True, "callback": _once}
 
 
 gamma = click.option(
@@ -74,7 +76,8 @@ scoring = several(
 
 def _register(context: click.Context, option: click.Parameter, paths: tuple[Path, ...]) -> None:
     for path in paths:
-        from attngeo.checkpoints.architectures import register_file  # torch comes with it, which no --help waits for
+        # this imports torch, for which --help should not wait
+        from attngeo.checkpoints.architectures import register_file
 
         register_file(path)
 

@@ -1,4 +1,4 @@
-"""``attngeo run``: execute one chapter of the book with other parameters, as a page or a notebook."""
+"""``attngeo run``: execute one chapter of the book with different parameters, and write a page or a notebook."""
 
 import os
 import sys

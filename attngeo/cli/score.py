@@ -1,4 +1,4 @@
-"""``attngeo score``: both scores of a checkpoint's attention layers beside what random weights give."""
+"""``attngeo score``: both scores of the attention layers of a checkpoint, compared with random weights."""
 
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from attngeo.errors import CheckpointError, ParameterError, needs
     is_flag=True,
     help="Split each symmetry score into parts inside and outside the space of the position embeddings.",
 )
-# the others are those of open_checkpoint
+# the following options are those of open_checkpoint
 @click.option("--revision", metavar="R", help="Read this branch, tag or commit of the Hub repository.")
 @click.option("--subfolder", metavar="S", default="", show_default=False, help="Read this subfolder of PATH_OR_ID.")
 @click.option("--adapter", type=options.CHECKPOINT, metavar="DIR", help="Merge this LoRA adapter into the weights.")
@@ -78,7 +78,7 @@ def command(checkpoints, per_head, gamma, convention, asked, output, plot, layer
     if plot is not None or form == "html":
         with needs("plot", "a figure"):
             from attngeo.plot.score_figure import matrix_figure, score_figure
-    from attngeo.bilinear.summary import cells, summary  # torch comes with it, which no --help waits for
+    from attngeo.bilinear.summary import cells, summary  # this imports torch, for which --help should not wait
     from attngeo.checkpoints.opening import open_checkpoint
     from attngeo.checkpoints.rows import notes, title
 
@@ -115,14 +115,14 @@ def command(checkpoints, per_head, gamma, convention, asked, output, plot, layer
 
 
 def _there(what: str, numbers: set[int]) -> str:
-    """The numbers of the layers or heads that are there, in a sentence."""
+    """A sentence with the numbers of the layers or heads that exist."""
     if len(numbers) == 1:
         return f"Its only {what} has the number {min(numbers)}."
     return f"Its {what}s have the numbers {min(numbers)} to {max(numbers)}."
 
 
 def _scored(checkpoint, gamma: float, per_head: bool, convention: str, positions: bool) -> tuple[list[dict], list[str]]:
-    """Rows of scores, and sentences about parts that could not be split by positions."""
+    """The rows of scores, and sentences about the parts that could not be split by positions."""
     from attngeo.checkpoints.rows import position_spaces, table_rows
 
     rows: list[dict] = []
@@ -136,7 +136,7 @@ def _scored(checkpoint, gamma: float, per_head: bool, convention: str, positions
 
 
 def _several(checkpoints, gamma: float, convention: str, form: str, output: Path | None, opening: dict) -> None:
-    """A row for each part of each model. A model that cannot be read is an error after the others were written."""
+    """Write one row for each part of each model, and raise an error at the end if a model cannot be read."""
     from attngeo.checkpoints.opening import open_checkpoint
     from attngeo.checkpoints.rows import models_table
 
@@ -151,5 +151,5 @@ def _several(checkpoints, gamma: float, convention: str, form: str, output: Path
 
 
 def _with_remarks(rows: list[dict], remarks: list[list[str]], form: str) -> list[dict]:
-    """Rows with the sentences about their model, in JSON, whose cells may be lists."""
+    """In JSON, whose cells may be lists, add to each row the sentences about its model."""
     return [row | {"remarks": said} for row, said in zip(rows, remarks, strict=True)] if form == "json" else rows

@@ -1,4 +1,4 @@
-"""What stands on stderr beside a result: bars and lines of progress, none with --quiet."""
+"""Output on stderr: progress bars and messages, which --quiet suppresses."""
 
 import logging
 import sys
@@ -7,40 +7,40 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-QUIET = "attngeo.quiet"  # of a command's context
+QUIET = "attngeo.quiet"  # key in the context of a command
 
 
 def screen() -> Console:
-    """Stderr where it is a terminal, for what moves; elsewhere nothing is shown."""
+    """A console on stderr for moving output. It shows nothing if stderr is not a terminal."""
     return Console(stderr=True, quiet=is_quiet() or not sys.stderr.isatty())
 
 
 def bars() -> Progress:
-    """Bars on stderr where that is a terminal; a task says ``what`` is counted."""
+    """Progress bars on stderr if this is a terminal. The field ``what`` of a task says what is counted."""
     console, columns = screen(), (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     return Progress(
         *(*columns, TextColumn("{task.fields[what]}"), TimeElapsedColumn(), TimeRemainingColumn()),
         console=console,
         disable=console.quiet,
-        redirect_stdout=sys.stdout.isatty(),  # or rich would print above the bars what is meant for a file
+        redirect_stdout=sys.stdout.isatty(),  # otherwise rich would also redirect output to a file
     )
 
 
 def say(words: str) -> None:
-    """A line on stderr, unless --quiet is given."""
+    """Write a line to stderr, unless --quiet is given."""
     if not is_quiet():
         click.echo(words, err=True)
 
 
 def mute_hub() -> None:
-    """No word of retries; what fails is said in one sentence."""
+    """Suppress the messages of huggingface_hub about retries, because failures are reported in one sentence."""
     import huggingface_hub  # noqa: F401  importing it resets the level below
 
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
 
 
 def quiet_option() -> click.Option:
-    """``--quiet``, which every command has."""
+    """The option ``--quiet`` of every command."""
     return click.Option(
         ["-q", "--quiet"],
         is_flag=True,

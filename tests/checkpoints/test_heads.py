@@ -80,8 +80,8 @@ def test_a_hidden_size_that_is_not_the_width_of_the_weights_is_said(name, words,
         remark for remark in open_checkpoint(tmp_path).remarks if "config" in remark and "into account" not in remark
     ]
     key_heads = (
-        "The config does not contain num_key_value_heads. The key weights have the size of 2 heads, so they were read as"
-        " 2 heads for 4 query heads."
+        "The config does not contain num_key_value_heads. The key weights have the size of 2 heads, so they were read"
+        " as 2 heads for 4 query heads."
     )
     assert said == ([f"The config says {words}.", key_heads] if words else [])
 
