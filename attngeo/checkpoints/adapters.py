@@ -1,4 +1,4 @@
-"""LoRA adapters of peft, merged into single weights: ``W' = W + (alpha / r) B A``; the model itself is not loaded."""
+"""LoRA adapters of peft, merged into single weights without loading the model: ``W' = W + (alpha / r) B A``."""
 
 import math
 import re
@@ -19,10 +19,10 @@ from attngeo.errors import CheckpointError
 from attngeo.inputs import checked, local_path
 
 CONFIG, WEIGHTS = "adapter_config.json", ("adapter_model.safetensors", "adapter_model.bin")
-PREFIX = "base_model.model."  # before the base model's own names
-# initialisations of A and B that leave the base weights as they are; the others change them when training begins
+PREFIX = "base_model.model."  # comes before the names of the base model
+# initialisations of A and B that do not change the base weights; the others change them when training begins
 INITIALISATIONS = (True, False, None, "gaussian", "eva", "orthogonal")
-# what makes an adapter something else than one B A for each weight
+# options with which an adapter is not a single product B A for each weight
 OTHERWISE = (
     "alora_invocation_tokens",
     "arrow_config",
@@ -32,14 +32,15 @@ OTHERWISE = (
     "use_bdlora",
     "use_qalora",
 )
-# a name or a regular expression; no repeated group, no verbose mode, few choices and repetitions: else it may never end
+# a name or a regular expression without repeated groups or verbose mode and with few choices and repetitions, because
+# others may take forever
 _BOUNDED = r"(?s)^(?!.*(\)[*+?{]|\(\?\w*x))(?!([^?|]*[?|]){17})([^*+{]*[*+{]){0,2}[^*+{]*$"
 _Pattern = Annotated[str, msgspec.Meta(pattern=_BOUNDED, max_length=1000)]
 _Alpha = Annotated[float, msgspec.Meta(gt=-1e30, lt=1e30)]
 
 
 class _Config(msgspec.Struct):
-    """What of an adapter_config.json decides how it is merged; `OTHERWISE` apart."""
+    """The entries of adapter_config.json that determine how the adapter is merged, apart from those in `OTHERWISE`."""
 
     peft_type: str | None = None
     r: int | None = None
@@ -51,7 +52,7 @@ class _Config(msgspec.Struct):
 
 
 class Change(NamedTuple):
-    """How one weight is adapted: names of tensors in the adapter's file, and the scale of B A."""
+    """How one weight is adapted: the names of tensors in the file of the adapter, and the scale of B A."""
 
     a: str
     b: str
@@ -63,11 +64,12 @@ class Change(NamedTuple):
 class Adapter:
     """A LoRA adapter: ``scale B A`` for some weights, A (r, in), B (out, r), scale alpha / r or alpha / sqrt(r).
 
-    With DoRA, ``W' = m / ||W + scale B A|| (W + scale B A)``, norms and magnitudes m by output row. The config is that
-    of adapter_config.json; factors are named as by ``save_pretrained``.
+    With DoRA, ``W' = m / ||W + scale B A|| (W + scale B A)``, where each output row has its own norm and magnitude m.
+    The config is the content of adapter_config.json, and the factors have the names that ``save_pretrained`` gives
+    them.
 
     Raises:
-        CheckpointError: another kind of adapter.
+        CheckpointError: the adapter is of an unsupported kind.
 
     Source: Hu et al. 2022 (LoRA); Kalajdzievski 2023 (the scale with sqrt(r)); Liu et al. 2024 (DoRA); the layout of
     peft's files.
@@ -84,13 +86,13 @@ class Adapter:
         # newer and older versions of peft end names differently
         self._parts = {re.sub(r"(\.default)?(\.weight)?$", "", name): name for name in file.shapes if ".lora_" in name}
         self._modules = [part.removesuffix(".lora_A") for part in self._parts if part.endswith(".lora_A")]
-        self._changes: dict[str, Change] = {}  # by name of the base's weight
+        self._changes: dict[str, Change] = {}  # by the name of the base weight
 
     def fit(self, config: Mapping, plans: list[LayerPlan], shapes: Mapping[str, Size]) -> None:
-        """Find the queries and keys of a base model that are adapted, by its config, layers and shapes of tensors.
+        """Find the adapted queries and keys of a base model from its config, its layers and the shapes of its tensors.
 
         Raises:
-            CheckpointError: an adapted weight has another shape, or is replaced by one of the adapter's own.
+            CheckpointError: an adapted weight has a different shape, or the adapter replaces it.
         """
         names = {f"{module.removeprefix(PREFIX)}.weight": module for module in self._modules}
         adapted = places(ARCHITECTURES, config, names)
@@ -115,7 +117,7 @@ class Adapter:
         return Change(a, b, magnitudes, self._scale(module, shapes[a][0]), transposed)
 
     def merged(self, weight: str, base: Tensor, rows: tuple[int, int] | None) -> Tensor:
-        """A weight of the base, or its rows [start, stop), with the adapter; rounded to the base's type, as by peft."""
+        """A base weight, or its rows [start, stop), with the adapter, rounded to the type of the weight as in peft."""
         if weight not in self._changes:
             return base
         change, part = self._changes[weight], slice(*(rows or (None,)))
@@ -129,7 +131,7 @@ class Adapter:
         return outputs.T if change.transposed else outputs
 
     def require_use(self) -> None:
-        """Refuse an adapter that changes no W_qk, or that was trained beside other base weights."""
+        """Refuse an adapter that does not change W_qk, or that was trained with different base weights."""
         start = self._config.init_lora_weights
         if start not in INITIALISATIONS:
             raise self._unmergeable(f"a LoRA adapter with init_lora_weights = {start}")
@@ -149,7 +151,7 @@ class Adapter:
         return alpha / (math.sqrt(rank) if self._config.use_rslora else rank)
 
     def _of(self, module: str, names: tuple[str, str]) -> int | float | None:
-        """What the config says of a module, by the first pattern that matches, as in peft."""
+        """The value of a setting for a module, from the first pattern that matches, as in peft."""
         otherwise, patterns = (getattr(self._config, name) for name in names)
         inner = module.removeprefix(PREFIX)
         try:
@@ -169,7 +171,7 @@ class Adapter:
 
 
 def open_adapter(path_or_id: str | PathLike) -> Adapter:
-    """A LoRA adapter as ``save_pretrained`` of peft writes it: a local folder, or a Hub id."""
+    """Open a LoRA adapter that ``save_pretrained`` of peft wrote, from a local folder or a Hub id."""
     path = local_path(path_or_id, CheckpointError)
     repository = open_repository(path.parent if path.is_file() else path_or_id, first=CONFIG)
     config, files = repository.json(CONFIG), (repository.open(name) for name in WEIGHTS)

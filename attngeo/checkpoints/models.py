@@ -1,4 +1,4 @@
-"""The query-key forms of a model in memory, by the names of its weights; nothing is copied."""
+"""The query-key forms of a model in memory, found by the names of its weights and not copied."""
 
 import re
 from collections.abc import Mapping
@@ -24,15 +24,15 @@ OF_A_PART = (
     "If this is a part of a model, pass the whole model to open_model, or score the query and key weights with"
     " BilinearForm.from_linear."
 )
-BELOW = ".base_layer."  # in the name of a weight below an adapter
-SHARDED = "full_tensor"  # what torch.distributed.tensor.DTensor has, and other tensors have not
-PACKED = (".qweight", ".weight_packed", ".weight_shape")  # how GPTQ, AWQ and compressed-tensors end a weight's name
+BELOW = ".base_layer."  # in the name of a weight to which an adapter is added
+SHARDED = "full_tensor"  # an attribute that only torch.distributed.tensor.DTensor has
+PACKED = (".qweight", ".weight_packed", ".weight_shape")  # endings of weight names in GPTQ, AWQ and compressed-tensors
 
 
 class Weights(TensorFile):
-    """The weights of a model, as if they were those of a file. They are read as they are, and share their memory.
+    """The weights of a model, with the interface of a file. They are not converted, and they share the model's memory.
 
-    With ``gather`` those are put together that are sharded over processes, all of which must then read them.
+    With ``gather``, weights that are sharded over processes are put together, and all processes must read them.
     """
 
     def __init__(self, name: str, state: Mapping[str, Tensor], gather: bool = False) -> None:
@@ -40,7 +40,7 @@ class Weights(TensorFile):
         self.shapes = {weight: tensor.shape for weight, tensor in state.items()}
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
-        """The tensor, or its rows [start, stop); from an Apple GPU, which has no float64, a copy."""
+        """The tensor, or its rows [start, stop). From an Apple GPU, which has no float64, it is copied to the CPU."""
         whole: Any = self.tensors[tensor].detach()
         whole = whole.full_tensor() if self.gather and hasattr(whole, SHARDED) else whole
         part = whole[slice(*(rows or (None,)))]
@@ -154,7 +154,7 @@ def open_model(
             f' no torch.nn.MultiheadAttention; pass a config, config={{"model_type": ..., ...}}. {OF_A_PART}'
         )
     for module in model.modules():
-        if type(module).__name__ == "FullyShardedDataParallel":  # asking it for weights would wait for other processes
+        if type(module).__name__ == "FullyShardedDataParallel":  # its state_dict would wait for other processes
             raise _sharded(kind, "its weights")
     state = {name: tensor for name, tensor in model.state_dict().items() if isinstance(tensor, Tensor)}
     state, adapter = _adapted(model, kind, state, gather)
@@ -162,13 +162,13 @@ def open_model(
     try:
         return Model(ModelFiles(name, "", given, files, plans=plans or None), reading, adapter, gather)
     except CheckpointError as error:
-        if config is None and not hasattr(model, "save_pretrained"):  # as a layer, which has the config of its model
+        if config is None and not hasattr(model, "save_pretrained"):  # a layer also has the config of its model
             raise CheckpointError(f"{error}".replace(OTHER_NAMES, f" {OF_A_PART}")) from error
         raise
 
 
 def _of_state(state: Mapping, config: Any) -> ModelFiles:
-    """The model of a state dict and a config."""
+    """The model that a state dict and a config describe."""
     given, name = as_mapping(config), "the state dict"
     if not isinstance(given, Mapping):
         raise CheckpointError(
@@ -185,11 +185,11 @@ def _of_state(state: Mapping, config: Any) -> ModelFiles:
 def _adapted(
     model: nn.Module, kind: str, state: dict[str, Tensor], gather: bool
 ) -> tuple[dict[str, Tensor], Adapter | None]:
-    """The weights below an adapter of peft by their own names, and the adapter, unless it is merged or disabled."""
+    """The base weights of a model with an adapter, and the adapter, unless it is merged or disabled."""
     if not any(BELOW in name for name in state):
         return state, None
     configs: Any = getattr(model, "peft_config", {})
-    active: Any = getattr(model, "active_adapters", list(configs))  # a method of transformers, a property of peft
+    active: Any = getattr(model, "active_adapters", list(configs))  # a method in transformers, but a property in peft
     active = active() if callable(active) else active
     if len(active) != 1 or active[0] not in configs:
         raise CheckpointError(
@@ -209,7 +209,7 @@ def _adapted(
 
 
 def _require_numbers(name: str, config: Mapping, state: Mapping[str, Tensor]) -> None:
-    """Refuse a model whose weights are packed, before their shapes are looked at."""
+    """Refuse a model with packed weights, before the shapes of the weights are used."""
     quantised = config.get("quantization_config")
     method = quantised.get("quant_method") if isinstance(quantised, Mapping) else None
     for weight, tensor in state.items():

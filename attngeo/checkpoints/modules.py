@@ -1,4 +1,4 @@
-"""Models that other objects hold, and layers that modules tell without a config."""
+"""Models inside other objects, and layers that are described by modules instead of a config."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -13,19 +13,19 @@ from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.derived import Live
 from attngeo.errors import CheckpointError
 
-# kinds of positions by what TransformerLens calls them; others are added to the embedding
+# kinds of positions by their names in TransformerLens; all other kinds are added to the embedding
 POSITIONS = {"rotary": "rotary", "alibi": "alibi", "relative_positional_bias": "relative-bias"}
 
 
 def model_in(thing: Any, has_config: bool = False) -> nn.Module:
-    """The model with a config of transformers that a module or another object holds, or the module as it is.
+    """The model with a transformers config that a module or another object contains, or the module itself.
 
-    Lightning modules, the modules of sentence-transformers, torch.compile and DistributedDataParallel hold it among
-    their modules; objects such as those of nnsight, pipelines and trainers hold it in an attribute. Where a config is
-    given, it may be that of the module itself, and only what wraps a single module is looked through.
+    In Lightning modules, in sentence-transformers, and in the results of torch.compile and DistributedDataParallel, the
+    model is one of the modules. In pipelines, trainers and objects of nnsight, it is an attribute. If a config is
+    given, it may belong to the module itself, so only wrappers around a single module are removed.
 
     Raises:
-        CheckpointError: the object holds no model, or several.
+        CheckpointError: the object contains no model, or several models.
     """
     if isinstance(thing, nn.Module):
         wrapped = [thing._modules.get(name) for name in ("_orig_mod", "module") if len(thing._modules) == 1]
@@ -51,7 +51,7 @@ def model_in(thing: Any, has_config: bool = False) -> nn.Module:
 
 
 def _models(module: nn.Module, name: str = "") -> Iterator[tuple[str, nn.Module]]:
-    """The outermost modules with a config that tells a model_type; within others those that can save themselves."""
+    """The outermost modules whose config has a model_type; inside other modules, only those with save_pretrained."""
     config = as_mapping(getattr(module, "config", None))
     if isinstance(config, Mapping) and "model_type" in config and (not name or hasattr(module, "save_pretrained")):
         yield name, module
@@ -61,14 +61,14 @@ def _models(module: nn.Module, name: str = "") -> Iterator[tuple[str, nn.Module]
 
 
 def as_mapping(config: Any) -> Any:
-    """A config as the mapping that its ``to_dict`` gives, anything else as it is."""
+    """A config as a mapping, if it has ``to_dict``; anything else unchanged."""
     return config.to_dict() if hasattr(config, "to_dict") else config
 
 
 def of_factors(model: nn.Module) -> list[tuple[Live, LayerPlan | None]]:
-    """The factors of attentions that state W_Q and W_K, (heads, d, d_head), as those of TransformerLens do.
+    """The factors of attention modules with W_Q and W_K of shape (heads, d, d_head), such as those of TransformerLens.
 
-    Each layer gives its queries with a plan and its keys without one.
+    For each layer, the queries come with a plan and the keys without one.
     """
     settings = getattr(model, "cfg", None)
     decoder = getattr(settings, "attention_dir", "causal") == "causal"
@@ -93,18 +93,18 @@ def of_factors(model: nn.Module) -> list[tuple[Live, LayerPlan | None]]:
 
 
 def _rows_of(module: nn.Module, factor: str) -> Tensor:
-    """A factor (heads, d, d_head) as torch.nn.Linear stores it, (heads * d_head, d)."""
+    """A factor of shape (heads, d, d_head) in the layout of torch.nn.Linear, (heads * d_head, d)."""
     return getattr(module, factor).mT.flatten(0, 1)
 
 
 def _gain(model: nn.Module, attention: str) -> Tensor | None:
-    """The gain of the normalisation before an attention of TransformerLens; those of an encoder's stand behind it."""
+    """The gain of the normalisation before an attention of TransformerLens. In encoders, ln1 follows the attention."""
     state, layer = model.state_dict(), attention.rpartition(".")[0]
     return next((state[name] for name in (f"{layer}.ln1.weight", f"{layer}.ln1.w") if name in state), None)
 
 
 def _beside(module: nn.Module, settings: Any, gain: Tensor | None) -> Iterator[str]:
-    """What an attention of TransformerLens has beside its factors, by the words of `keys.BESIDE`."""
+    """The components of an attention of TransformerLens that its factors do not contain, as keys of `keys.BESIDE`."""
     if gain is not None and (gain != 1).any():
         yield "gains"
     if any(NORMS.fullmatch(name) for name, _ in module.named_modules()):
@@ -118,7 +118,7 @@ def _beside(module: nn.Module, settings: Any, gain: Tensor | None) -> Iterator[s
 
 
 def of_torch(model: nn.Module, kind: str) -> list[LayerPlan]:
-    """The layers of torch's own attention in a model, which knows its heads and needs no config."""
+    """The layers of ``torch.nn.MultiheadAttention`` in a model, which know their heads and need no config."""
     plans: list[LayerPlan] = []
     for name, module in model.named_modules():
         if not isinstance(module, nn.MultiheadAttention):
@@ -136,7 +136,8 @@ def of_torch(model: nn.Module, kind: str) -> list[LayerPlan]:
         part: Part = decoder if isinstance(layer, nn.TransformerDecoderLayer) else alone
         fused = module.in_proj_weight is not None
         query, key, value = (f"{place}{'in' if fused else which}_proj_weight" for which in "qkv")
-        output = f"{place}out_proj.weight" if module.vdim == module.embed_dim else ""  # else W_o W_v^T is not square
+        # if the values have a different width, W_o W_v^T is not square
+        output = f"{place}out_proj.weight" if module.vdim == module.embed_dim else ""
         layout, heads = LAYOUTS["blocks" if fused else "separate"], module.num_heads
         number = sum(plan.part == part for plan in plans)
         norm = f"{outer}.norm1.weight".lstrip(".") if part != "cross" and getattr(layer, "norm_first", False) else ""

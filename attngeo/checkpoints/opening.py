@@ -1,4 +1,4 @@
-"""Open the checkpoint that a path or an id stands for, whichever library wrote it."""
+"""Opening a checkpoint from a path or an id, whichever library wrote it."""
 
 from collections.abc import Mapping
 from os import PathLike
@@ -120,17 +120,17 @@ def _with_subfolder(path_or_id: str | PathLike, subfolder: str) -> str | PathLik
             " open_model."
         )
     path = local_path(path_or_id, CheckpointError)
-    if not str(path_or_id).strip():  # an empty path is the current folder
+    if not str(path_or_id).strip():  # because an empty path would mean the current folder
         raise CheckpointError(f"there is no file or folder {str(path_or_id)!r}; check the path.")
     if not (subfolder and path.exists()):
         return path_or_id
-    if not (path / subfolder).exists():  # no folder here is looked for on the Hub
+    if not (path / subfolder).exists():  # otherwise the path would be looked for on the Hub
         raise CheckpointError(f"{path} has no folder {subfolder}; check its name.")
     return path / subfolder
 
 
 def _of_gguf(path: Path, heads: int | None) -> ModelFiles:
-    """The model in a GGUF file, whose metadata are its configuration."""
+    """The model in a GGUF file, whose metadata serve as its configuration."""
     if heads is not None:
         raise ParameterError(f"{path.name} contains the number of heads; leave --heads out.")
     file = GgufFile(path)
@@ -138,7 +138,7 @@ def _of_gguf(path: Path, heads: int | None) -> ModelFiles:
 
 
 def _of_repository(repository: Repository, weights: str, model_type: str | None, heads: int | None) -> ModelFiles:
-    """The model in a folder or in a repository on the Hub, with weights of that name or of the usual names."""
+    """The model in a repository, from the weight file of the given name or from files with the usual names."""
     stated = repository.json("config.json")
     files, about_heads = [], ""
     if heads is not None:
@@ -163,7 +163,7 @@ def _of_repository(repository: Repository, weights: str, model_type: str | None,
 
 
 def _are_alone(repository: Repository, weights: str, stated: Mapping | None) -> bool:
-    """Whether weights stand without a configuration, so that they alone can tell the number of heads."""
+    """Whether there is no configuration, so that only the weights can contain the number of heads."""
     if stated is not None or repository.fetch(CLIP_CONFIG) is not None:
         return False
     is_of_another_tool = isinstance(repository, LocalFolder) and other_format(repository.path)
@@ -171,7 +171,7 @@ def _are_alone(repository: Repository, weights: str, stated: Mapping | None) -> 
 
 
 def _require_no_config(repository: Repository, stated: Mapping | None) -> None:
-    """Refuse a number of heads where a configuration contains it."""
+    """Refuse a given number of heads if a configuration contains it."""
     has_clip_config = stated is None and repository.fetch(CLIP_CONFIG) is not None
     if has_clip_config or (stated or {}).get("model_type"):
         teller = CLIP_CONFIG if has_clip_config else "config.json"
@@ -192,6 +192,6 @@ def _config(repository: Repository, stated: Mapping | None) -> dict[str, Any]:
             f"{repository.name} is a checkpoint of timm (architecture {stated.get('architecture')!r:.80}), whose"
             " config does not contain the number of heads; give this number with --heads N."
         )
-    # configs of the first years name none; transformers then goes by the repository's name
+    # the first configs contained no model_type; transformers then uses the name of the repository
     named = max((name for name in ARCHITECTURES if name in repository.name.lower()), key=len, default="")
     return {**stated, "model_type": named}

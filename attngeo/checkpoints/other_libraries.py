@@ -1,4 +1,4 @@
-"""Configs of checkpoints that other libraries than transformers wrote, from tensors and a stated number of heads."""
+"""Configs for checkpoints that other libraries wrote, made from their tensors and a given number of heads."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,8 +14,8 @@ from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError, ParameterError
 
 CLIP_CONFIG = "open_clip_config.json"
-TYPES = ("gpt2", "timm", "open_clip", "megatron")  # whose tensors have names that tell them apart; gpt2 is nanoGPT's
-# tensors in an attention of these libraries whose logits are those of W_qk, positions, biases and norms
+TYPES = ("gpt2", "timm", "open_clip", "megatron")  # recognised by the names of their tensors; gpt2 stands for nanoGPT
+# tensors of attentions in these libraries whose logits consist of W_qk, positions, biases and norms
 USUAL = re.compile(
     r"c_attn|c_proj|(masked_)?bias|qkv|proj|in_proj_(weight|bias)|out_proj|linear_(qkv|proj)|(q|k)_(norm|layernorm)|norm"
     r"|[qkv]_bias|relative_position_\w+|rel_pos\w*|rope|core_attention"
@@ -23,7 +23,7 @@ USUAL = re.compile(
 
 
 def of_clip(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The config of an open_clip model from its open_clip_config.json, where heads may be told by their width alone.
+    """The config of an open_clip model from its open_clip_config.json, which may contain only the width of a head.
 
     Source: CLIPVisionCfg and CLIPTextCfg of open_clip, whose defaults these are.
     """
@@ -42,10 +42,10 @@ def of_clip(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def number_of_heads(files: list[TensorFile], given: int | None) -> tuple[int | None, str]:
-    """The number of heads of every attention, given or beside the weights of nanoGPT, and a sentence that says which.
+    """The number of heads of every layer, as given or from the checkpoint of nanoGPT, and a sentence that says which.
 
     Raises:
-        ParameterError: another number is given than stands beside the weights.
+        ParameterError: the given number differs from the number in the checkpoint.
     """
     told = {file.name: file.arguments.get("n_head") for file in files}
     told = {name: number for name, number in told.items() if type(number) is int and number > 0}
@@ -64,11 +64,12 @@ def number_of_heads(files: list[TensorFile], given: int | None) -> tuple[int | N
 
 
 def with_heads(shapes: Mapping[str, Size], heads: int, model_type: str | None) -> dict[str, Any]:
-    """The config of a model with that number of heads in every attention, of a stated type or of one of `TYPES`.
+    """The config of a model of the given type, or of one of `TYPES`, with this number of heads in every layer.
 
     Raises:
-        CheckpointError: the names of the tensors are those of no such type, or its layers may differ in their heads.
-        ParameterError: the stated type is not known.
+        CheckpointError: the names of the tensors fit none of these types, or the layers may have different numbers of
+            heads.
+        ParameterError: the given type is not known.
     """
     if model_type and (model_type not in ARCHITECTURES or isinstance(ARCHITECTURES[model_type], Refused)):
         raise ParameterError(f"{model_type!r} is not a model type that can be read; give another model type with --as.")
@@ -106,7 +107,7 @@ def _unusual(module: str, shapes: Mapping[str, Size]) -> Iterator[str]:
 
 
 def _of_type(model_type: str, heads: int, shapes: Mapping[str, Size]) -> dict[str, Any]:
-    """The keys of a config that tell heads, as the entries of the type name them."""
+    """The config keys with the number of heads, as named in the entries of the type."""
     if model_type == "open_clip":
         return {"vision_cfg": {"heads": heads}, "text_cfg": {"heads": heads}}
     if model_type == "megatron":

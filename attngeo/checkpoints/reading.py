@@ -1,4 +1,4 @@
-"""What is read of every attention layer: which matrix, and the gains and rotations that multiply its factors."""
+"""What is read from every attention layer: the matrix, and the gains and rotations that multiply its factors."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -30,12 +30,12 @@ class Reading:
         matrix: which matrix to read, "qk" or "ov".
         fold_norm: multiply both factors of every form by the gains of the preceding layer normalisation. For the matrix
             "ov", only the value factor is multiplied.
-        distance: read ``W_q R_m W_k^T`` at this distance m (see `attngeo.open_checkpoint`).
+        distance: distance m at which ``W_q R_m W_k^T`` is read (see `attngeo.open_checkpoint`).
         fold_qk_norm: multiply both factors by the gains of the query and key norms.
 
     Raises:
-        ParameterError: the matrix is unknown, the distance is no whole number, or a distance or the query and key norms
-            were requested for a matrix other than "qk".
+        ParameterError: the matrix is unknown, the distance is not a whole number, or a distance or the query and key
+            norms were requested for a matrix other than "qk".
     """
 
     matrix: Matrix = "qk"
@@ -62,9 +62,9 @@ class Folding:
     """
 
     def __init__(self, name: str, reading: Reading, plans: list[LayerPlan], files: Mapping[str, TensorFile]) -> None:
-        self.reading, self.plans = reading, plans  # of the layers that can be read so
-        self.rotations: dict[LayerPlan, Rotation | None] = {}  # None where positions rotate nothing
-        self.without_rotation: dict[LayerPlan, NoRotation] = {}  # why layers are left out
+        self.reading, self.plans = reading, plans  # the plans of the layers to which this applies
+        self.rotations: dict[LayerPlan, Rotation | None] = {}  # None for layers without a rotation
+        self.without_rotation: dict[LayerPlan, NoRotation] = {}  # the reasons for leaving out layers
         self.qk_norms: dict[LayerPlan, tuple[list[str], list[str]]] = {}  # tensors of the gains of queries and of keys
         if reading.fold_norm:
             _require_gains(name, plans, files)
@@ -111,12 +111,12 @@ class Folding:
         return (*of_queries, *of_keys)
 
     def gains(self, plan: LayerPlan) -> tuple[str, ...]:
-        """All tensors of a layer that are read beside the factors of its form."""
+        """All tensors of a layer that are read in addition to the factors of its form."""
         of_inputs = [name for name in (plan.norm, plan.key_norm) if name] if self.norm(plan) else []
         return (*of_inputs, *self.qk_gains(plan))
 
     def folded(self, form: BilinearForm, plan: LayerPlan, weights: Mapping[str, Tensor]) -> BilinearForm:
-        """The form of a layer with its gains, among the weights by their names, and rotated to the distance."""
+        """The form of a layer, multiplied by its gains (which are among the weights) and rotated to the distance."""
         if norm := self.norm(plan):
             gain, of_keys = (
                 weights[name].to(torch.promote_types(form.wq.dtype, torch.float32))[:, None] + plan.norm_offset
@@ -137,10 +137,10 @@ class Folding:
 
 
 def _require_gains(name: str, plans: list[LayerPlan], names: Collection[str]) -> None:
-    """Refuse to fold gains of a layer normalisation that are not there for every layer that should have one."""
-    folded = {plan.part for plan in plans if plan.norm}  # parts whose gains are there
+    """Refuse to fold in gains of the layer normalisation if a layer that should have them has none."""
+    folded = {plan.part for plan in plans if plan.norm}  # parts with gains
     for plan in plans:
-        # a first layer may have none by its architecture, as ModernBERT's
+        # in some architectures, such as ModernBERT, the first layer has none
         if not plan.norm and ((plan.layer and plan.part in folded) or not folded):
             layer = layer_around(plan.module)
             others = [each for each in names if each.startswith(f"{layer}.") and NORMALISATION.search(each)]

@@ -1,4 +1,4 @@
-"""What a path or an id stands for: a local folder, or (`hub`) a repository on the Hub."""
+"""Finding what a path or an id means: a local folder, or a repository on the Hub (`hub`)."""
 
 import os
 import re
@@ -14,13 +14,14 @@ from attngeo.checkpoints.tensorfiles import SUFFIXES, TensorFile
 from attngeo.errors import CheckpointError
 from attngeo.inputs import checked, local_path
 
-# first there, first taken; an index names the files of a sharded checkpoint
+# the first of these files that exists is read; an index lists the files of a sharded checkpoint
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
-ANY = "weights of a usual name"  # in words, where none of them is there
-# name of a shard: nothing outside the folder
+ANY = "weights of a usual name"  # how messages name them if none of them exists
+# name of a shard, which must not lead out of the folder
 File = Annotated[str, Meta(pattern=r"^(?![\\/])(?!(.*[\\/])?\.\.([\\/]|$))[^\x00-\x1f]+$", max_length=240)]
-SHARDS_AT_ONCE = 8  # headers of a sharded checkpoint read at the same time
-OF_TRAINER = ("optimizer", "scheduler", "training_args", "rng_state", "random_states", "scaler")  # beside weights
+SHARDS_AT_ONCE = 8  # number of headers of a sharded checkpoint that are read at the same time
+# files of trainers that are not weights
+OF_TRAINER = ("optimizer", "scheduler", "training_args", "rng_state", "random_states", "scaler")
 # an id, ID@REVISION, hf://ID, or the address of a page of the Hub
 ADDRESS = re.compile(
     r"(?:(?:(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/|hf://)(?P<page>[^@/?#]+(?:/[^@/?#]+)?)"
@@ -29,7 +30,7 @@ ADDRESS = re.compile(
 
 
 class LocalFolder(Repository):
-    """A folder laid out like a Hub repository. A snapshot in the Hub's cache keeps its repository's name."""
+    """A folder like a Hub repository. A snapshot in the cache of the Hub has the name of its repository."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -41,18 +42,18 @@ class LocalFolder(Repository):
             self.name, self.revision = repository.removeprefix("models--").replace("--", "/"), path.resolve().name
 
     def fetch(self, file: str) -> Path | None:
-        """Its path, None where there is none."""
+        """The path of the file, or None if it does not exist."""
         return self.path / file if (self.path / file).is_file() else None
 
     def other_weights(self) -> list[str]:
-        """The one weight file of the folder, where there is exactly one of its kind."""
+        """The weight file of the folder, if there is exactly one of its kind."""
         names = weight_names(self.path)
         return names if len(names) == 1 else []
 
     def absent(self, files: str) -> CheckpointError:
-        """The error for files that are not there, with the way out that what is there instead suggests."""
+        """The error for missing files, with a solution that depends on the other files in the folder."""
         configured, names = (self.path / "config.json").is_file(), set(re.split(r"[ ,()]+", files))
-        shard = configured and not files.startswith(ANY)  # a file that an index or the user names
+        shard = configured and not files.startswith(ANY)  # the missing file is named in an index or by the user
         if broken := [path.name for path in self.path.glob("*") if path.name in names and not path.is_file()]:
             why = f"has a {broken[0]} that is not a file, or that is a broken link; fetch the checkpoint again"
         elif not configured and (self.path / "adapter_config.json").is_file():
@@ -86,7 +87,7 @@ class LocalFolder(Repository):
 
 
 def _run_around(folder: Path) -> str:
-    """The name of the run whose model a folder holds, as RUN or RUN/checkpoint-N; "" where that is no run's."""
+    """The run whose model is in a folder, as RUN or RUN/checkpoint-N, or "" if it is not the model of a run."""
     for above, place in ((folder.parent, "model"), (folder.parent.parent, "checkpoints")):
         inside = folder.relative_to(above).parts
         if inside[:1] == (place,) and (above / "run.json").is_file():
@@ -95,7 +96,7 @@ def _run_around(folder: Path) -> str:
 
 
 def other_format(folder: Path) -> str:
-    """What a folder holds that another tool saved and converts, and by which; "" where there is nothing of the kind."""
+    """A description of a checkpoint in the format of another tool, and how to convert it; "" if there is none."""
     if steps := sorted(path.name for path in folder.glob("global_step*") if path.is_dir()):
         return (
             f"contains the parts of a DeepSpeed checkpoint ({steps[-1]}) instead of whole weights; create whole"
@@ -118,7 +119,7 @@ def other_format(folder: Path) -> str:
 
 
 def weight_names(folder: Path) -> list[str]:
-    """Names of the weight files in a folder, of the first kind that is there."""
+    """The names of the weight files in a folder, of the first suffix for which there are any."""
     for suffix in SUFFIXES:
         if names := sorted(path.name for path in folder.glob(f"*{suffix}") if not path.name.startswith(OF_TRAINER)):
             return names
@@ -126,7 +127,7 @@ def weight_names(folder: Path) -> list[str]:
 
 
 def _parts_of_one_model(folder: Path) -> str:
-    """The parts 1 to N of one model that a folder holds, in words; "" if they are not all there."""
+    """A description of the parts 1 to N of one model in a folder, or "" if some of them are missing."""
     names = weight_names(folder)
     parts = [re.fullmatch(r"model-(\d+)-of-(\d+)\.safetensors", name) for name in names]
     counts = {int(part[2]) for part in parts if part}
@@ -136,9 +137,9 @@ def _parts_of_one_model(folder: Path) -> str:
 
 
 def saved_steps(folder: Path) -> list[Path]:
-    """The checkpoints that a run has left in a folder or its ``checkpoints/``, by step, and its final model.
+    """The checkpoints that a run saved in a folder or in its ``checkpoints/``, ordered by step, and its final model.
 
-    That is ``model/``, or the folder itself. Empty where the folder holds nothing of the kind.
+    The final model is in ``model/`` or in the folder itself. The list is empty if there are no checkpoints.
     """
     folders = (*folder.glob("checkpoint-*"), *folder.glob("checkpoints/checkpoint-*"))
     steps = [path for path in folders if _is_saved(path) and path.name.rpartition("-")[2].isdecimal()]
@@ -151,7 +152,7 @@ def _is_saved(folder: Path) -> bool:
 
 
 class Named(NamedTuple):
-    """What a word says of a repository on the Hub."""
+    """The repository on the Hub to which an id or an address refers."""
 
     id: str
     revision: str | None
@@ -159,7 +160,7 @@ class Named(NamedTuple):
 
 
 def named_on_the_hub(text: str) -> Named | None:
-    """The repository that an id, ID@REVISION or an address stands for; None where it can be none."""
+    """The repository to which an id, ID@REVISION or an address refers, or None if the text is none of them."""
     match = ADDRESS.fullmatch(text.strip())
     if match is None or (match["id"] and Path(text).suffix in SUFFIXES):
         return None
@@ -171,10 +172,10 @@ def named_on_the_hub(text: str) -> Named | None:
 def open_repository(
     path_or_id: str | PathLike, revision: str | None = None, first: str = "config.json", subfolder: str = ""
 ) -> Repository:
-    """The folder of that name, else the Hub repository of that id, which must have the file ``first``."""
+    """The folder with this name, or otherwise the Hub repository with this id, which must contain ``first``."""
     text = str(path_or_id).strip()
     path = local_path(path_or_id, CheckpointError)
-    path = path if path.exists() else local_path(text, CheckpointError)  # pasted with a space, as ids may be
+    path = path if path.exists() else local_path(text, CheckpointError)  # it may have been pasted with a space
     here, asked = path, revision
     for before, _, after in (text.rpartition("@"), text.partition("@")):
         if before and not here.exists():
@@ -202,7 +203,7 @@ def open_repository(
 
 
 def weight_files(repository: Repository, weights: str = "") -> list[TensorFile]:
-    """The files of tensors: the one asked for, or those of the first of WEIGHTS that is there."""
+    """The files with tensors: the requested file, or those of the first entry of WEIGHTS that exists."""
     for name in (weights,) if weights else (*WEIGHTS, *repository.other_weights()):
         if not name.endswith(".index.json"):
             if (file := repository.open(name)) is not None:

@@ -1,4 +1,4 @@
-"""The base class of what holds the files of a checkpoint."""
+"""The base class of folders and repositories with the files of a checkpoint."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,17 +11,17 @@ from attngeo.inputs import read_json
 
 @runtime_checkable
 class Repository(Protocol):
-    """A named set of files: in `repositories` a folder, in `hub` a repository on the Hub."""
+    """A named set of files, which is a folder (`repositories`) or a repository on the Hub (`hub`)."""
 
     name: str
     revision: str
 
     def fetch(self, file: str) -> Path | None:
-        """A local path of a small file, None where there is none."""
+        """The local path of a small file, or None if there is no such file."""
         ...
 
     def json(self, file: str) -> Mapping | None:
-        """The content of a JSON file that holds an object, None where there is no such file."""
+        """The content of a JSON file that contains an object, or None if there is no such file."""
         path = self.fetch(file)
         if path is None:
             return None
@@ -32,12 +32,12 @@ class Repository(Protocol):
         )
 
     def open(self, file: str) -> TensorFile | None:
-        """A file of tensors, None where there is none."""
+        """A file with tensors, or None if there is no such file."""
         path = self.fetch(file)
         return None if path is None else open_tensors(path)
 
     def other_weights(self) -> list[str]:
-        """Weight files under names of their own, to be tried last."""
+        """The names of weight files with unusual names, which are tried last."""
         return []
 
     def absent(self, files: str) -> CheckpointError:

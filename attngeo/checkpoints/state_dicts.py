@@ -1,4 +1,4 @@
-"""What files of ``torch.save`` hold: named tensors, arguments of a model, and formats of other libraries."""
+"""The contents of files of ``torch.save``: named tensors, arguments of a model, and formats of other libraries."""
 
 import zipfile
 import zlib
@@ -13,8 +13,9 @@ from torch import Tensor
 from attngeo.bilinear.form import as_tensor
 from attngeo.errors import CheckpointError
 
-NESTED = ("state_dict", "model_state_dict", "model")  # under which training scripts save weights beside other things
-# other formats by words in the names of their tensors, and the way out
+# keys under which training scripts save weights together with other objects
+NESTED = ("state_dict", "model_state_dict", "model")
+# other formats, by parts of the names of their tensors, and how to convert them
 FORMATS = {
     ("language_model", "query_key_value"): (
         "Megatron-LM. Convert it with convert_megatron_gpt2_checkpoint.py or convert_megatron_bert_checkpoint.py,"
@@ -29,10 +30,10 @@ FORMATS = {
 
 
 def named_tensors(state: object, name: str) -> dict[str, Tensor]:
-    """The tensors by name in what torch.load gave for a file of that name, beside other things or below them.
+    """The tensors by name in the result of torch.load, which may contain other objects or a nested state dict.
 
     Raises:
-        CheckpointError: it is no mapping.
+        CheckpointError: the result is not a mapping.
     """
     if not isinstance(state, Mapping):
         raise CheckpointError(
@@ -51,12 +52,12 @@ def arguments_in(state: object) -> Mapping[str, Any]:
 
 
 def pickle_of(path: Path) -> str:
-    """The pickle in a file of torch.save, in which the names of tensors stand, without unpickling; "" if damaged."""
+    """The pickle in a file of torch.save, which contains the names of tensors and is not unpickled; "" if damaged."""
     with suppress(OSError, StopIteration, zipfile.BadZipFile, zlib.error), zipfile.ZipFile(path) as archive:
         return archive.read(next(name for name in archive.namelist() if name.endswith("data.pkl"))).decode("latin-1")
     return ""
 
 
 def known_format(names: str) -> str:
-    """The format whose tensors have such names, with the way out; "" if none is known."""
+    """The format whose tensors have such names, and how to convert it, or "" if no such format is known."""
     return next((words for parts, words in FORMATS.items() if all(part in names for part in parts)), "")
