@@ -1,6 +1,6 @@
-"""Weights that are stored under another name or in parts, by the names that a model's architecture gives them.
+"""Weights that are stored under another name or in parts, under the names that they have in the architecture.
 
-``torch.compile``, FSDP and activation checkpointing put a word into the name of every module that they wrap.
+``torch.compile``, FSDP and activation checkpointing add a component to the name of every module that they wrap.
 Parametrisations and pruning masks of ``torch.nn.utils`` store a weight as the tensors that it is computed from.
 """
 
@@ -20,7 +20,7 @@ from attngeo.errors import CheckpointError
 WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
 BY_PARAMETRISATION = re.compile(r"(?P<module>(?:.*\.)?)parametrizations\.(?P<weight>\w*weight)\.original[01]?")
 BY_HEAD = re.compile(r"(?:.*\.)?rel_attn\.[qkv]")  # of XLNet, (d, heads, d_head)
-# beside a weight, without a say in what the weight is: of biases, activations and parts that stand for the weight
+# beginnings of the names of tensors next to a weight that do not change the weight
 WITHOUT_A_SAY = ("bias", "input_", "output_", "weight", "parametrizations.")
 MERGE_FIRST = (
     "is stored below a LoRA adapter that is not merged (base_layer), and the files do not tell the scale of the"
@@ -54,7 +54,7 @@ class Renamed(TensorFile):
 
 
 class Computed(TensorFile):
-    """One weight that a formula gives from tensors of files."""
+    """One weight that is computed from tensors in files."""
 
     def __init__(
         self, name: str, formula: Callable[..., Tensor], parts: list[tuple[TensorFile, str]], shape: Size
@@ -78,7 +78,7 @@ class Computed(TensorFile):
 
 
 class Live(TensorFile):
-    """A weight of a model in memory that is computed whenever ``compute`` asks for it, as a parametrised one."""
+    """A weight of a model in memory, such as a parametrised one, that ``compute`` computes whenever it is read."""
 
     def __init__(self, name: str, compute: Callable[[], Tensor]) -> None:
         self.name, self._compute = name, compute
@@ -91,7 +91,7 @@ class Live(TensorFile):
         self.shapes = {name: weight.shape}
 
     def sources(self, tensor: str) -> list[tuple[TensorFile, str]]:
-        """None of them are stored as they are read."""
+        """An empty list, because the weight is not stored."""
         return []
 
     def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
@@ -106,7 +106,7 @@ class Live(TensorFile):
 
 
 class Unreadable(TensorFile):
-    """A weight that stands in a file in a form that does not tell its numbers, and why."""
+    """A weight that cannot be computed from what is stored in a file, and the reason."""
 
     def __init__(self, name: str, file: TensorFile, stored: str, why: str) -> None:
         self.name, self.shapes, self.why = file.name, {name: file.shapes[stored]}, why
@@ -117,7 +117,7 @@ class Unreadable(TensorFile):
 
 
 def normalised(gains: Tensor, directions: Tensor) -> Tensor:
-    """``W = g v / ||v||``, the norms over the dimensions along which g has one entry (weight normalisation)."""
+    """``W = g v / ||v||`` (weight normalisation), with norms over the dimensions along which g has only one entry."""
     shared = [place for place in range(directions.ndim) if gains.ndim == 0 or gains.shape[place] == 1]
     return directions * (gains / torch.linalg.vector_norm(directions, dim=shared, keepdim=True))
 
@@ -128,7 +128,7 @@ def over_spectral_norm(original: Tensor, left: Tensor, right: Tensor) -> Tensor:
 
 
 def by_rows(weight: Tensor) -> Tensor:
-    """A weight (d, heads, d_head) as ``torch.nn.Linear`` stores it, (heads * d_head, d)."""
+    """A weight of shape (d, heads, d_head) in the layout of ``torch.nn.Linear``, (heads * d_head, d)."""
     return weight.flatten(1).T
 
 
@@ -139,11 +139,11 @@ def masked(original: Tensor, mask: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Formula:
-    """How a weight follows from its parts, in words, and how the names of the parts end."""
+    """How a weight is computed from its parts, a description of this, and the endings of the names of the parts."""
 
     words: str
     compute: Callable[..., Tensor]
-    endings: tuple[str, ...]  # the first names a tensor of the weight's shape
+    endings: tuple[str, ...]  # the first one is that of a tensor with the shape of the weight
 
 
 # {} stands for the name of the weight, without its module
@@ -165,7 +165,7 @@ FORMULAS = (
 
 
 def by_plain_names(files: Mapping[str, TensorFile]) -> tuple[dict[str, TensorFile], dict[str, str]]:
-    """The tensors by the names that an architecture gives them; and in words how those are made that have parts."""
+    """The tensors by their names in the architecture, and a description of how each computed tensor is computed."""
     plain: dict[str, TensorFile] = {}
     for stored, file in files.items():
         name = ".".join(part for part in stored.split(".") if part not in WRAPPERS)
@@ -193,7 +193,7 @@ def by_plain_names(files: Mapping[str, TensorFile]) -> tuple[dict[str, TensorFil
 
 
 def _in_parts(files: Mapping[str, TensorFile]) -> Iterator[tuple[str, Formula, list[str]]]:
-    """Each weight that is stored in parts and not itself: its name, its formula, and the names of its parts."""
+    """Each weight that is stored only in parts, with its name, its formula, and the names of its parts."""
     made = set(files)
     for formula in FORMULAS:
         first = re.compile(
@@ -208,7 +208,7 @@ def _in_parts(files: Mapping[str, TensorFile]) -> Iterator[tuple[str, Formula, l
 
 
 def _fit(formula: Formula, files: Mapping[str, TensorFile], parts: list[str]) -> bool:
-    """Whether the shapes of parts are those that a formula takes."""
+    """Whether the shapes of the parts fit a formula."""
     whole, *others = (files[part].shapes[part] for part in parts)
     if formula.compute is masked:
         return others == [whole]
@@ -232,7 +232,7 @@ def live_weights(model: nn.Module) -> dict[str, TensorFile]:
 
 
 def companions(weight: str, files: Mapping[str, TensorFile]) -> list[str]:
-    """Tensors of the linear map of a weight that are neither its bias nor what the weight is computed from."""
+    """The tensors in the module of a weight that are neither its bias nor parts from which the weight is computed."""
     if not weight.endswith(".weight"):
         return []
     module = weight.removesuffix("weight")
@@ -242,10 +242,10 @@ def companions(weight: str, files: Mapping[str, TensorFile]) -> list[str]:
 
 
 def require_readable(weight: str, files: Mapping[str, TensorFile]) -> None:
-    """Refuse a weight whose numbers the files do not tell, or which the model rounds as it runs.
+    """Refuse a weight whose numbers are not in the files, or which the model rounds while it runs.
 
     Raises:
-        CheckpointError: why, and what to do.
+        CheckpointError: the reason, and a solution.
     """
     file, module = files[weight], weight.rpartition(".")[0]
     if isinstance(file, Unreadable):

@@ -59,7 +59,7 @@ def difference_rows(
     per_head: bool = True,
     convention: Convention | str = Convention.DEFINITION,
 ) -> list[dict]:
-    """The rows of one layer of every checkpoint, as of `layer_rows`, with `CHANGES` from the first.
+    """The rows of one layer of every checkpoint, as in `layer_rows`, with the `CHANGES` from the first checkpoint.
 
     Raises:
         ParameterError: the layers differ in d.
@@ -80,7 +80,7 @@ def difference_rows(
 
 
 def cells(rows: Sequence[dict], letters: dict[str, str]) -> tuple[list[str], list[list[str]]]:
-    """Names of columns and rounded cells, for people; no change of the first checkpoint or of what is not scored."""
+    """Names of columns and rounded cells, for people. Changes are blank for the first checkpoint and without scores."""
     with_heads = any(row["head"] != SUM for row in rows)
     names = ["", "part", "layer", *(["head"] if with_heads else [])]
     names += [name for score in SHOWN for name in (score, f"{score} change")] + ["cosine", "relative change"]
@@ -95,7 +95,7 @@ def cells(rows: Sequence[dict], letters: dict[str, str]) -> tuple[list[str], lis
 
 
 def summary(rows: Sequence[dict], letters: dict[str, str]) -> list[str]:
-    """A line for each checkpoint but the first and each part: medians over layers."""
+    """For each part of each checkpoint other than the first, a line with the medians over layers."""
     lines = []
     for asked, letter in list(letters.items())[1:]:
         own = [row for row in rows if row["checkpoint"] == asked and row["head"] == SUM]

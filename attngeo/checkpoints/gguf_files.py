@@ -1,7 +1,7 @@
-"""GGUF files of llama.cpp, read and dequantised by the package gguf, which the extra of that name brings.
+"""GGUF files of llama.cpp, read and dequantised with the package gguf, which the extra gguf installs.
 
-llama.cpp permutes the rows of queries and keys within each head, both in the same way, which leaves ``W_qk`` as it is.
-Fused weights it stores as [q; k; v], whatever their order elsewhere.
+llama.cpp permutes the rows of queries and keys within each head, both in the same way, which does not change ``W_qk``.
+It stores fused weights as [q; k; v], whatever their order in other formats.
 """
 
 import re
@@ -36,17 +36,17 @@ FUSED = (
     ),
 )
 APART = (_attention("encoder", "blk.{}", "attn_q", "attn_k", decoder_if="attention.causal"),)
-GATED = ("qwen3next", "qwen35", "qwen35moe")  # behind the rows of each query head stand those of its gate
+GATED = ("qwen3next", "qwen35", "qwen35moe")  # the rows of each query head are followed by those of its gate
 LATENT = re.compile(r"blk\.\d+\.attn_(kv_a_mqa|kv_b|k_b)\.weight")  # of multi-head latent attention
 SHARED, PATTERN = "attention.shared_kv_layers", "attention.sliding_window_pattern"
 
 
 class GgufFile(TensorFile):
-    """A GGUF file, or all pieces of one that was split.
+    """A GGUF file, or all files into which one was split.
 
     Raises:
-        CheckpointError: damaged, or a piece is missing.
-        MissingExtra: gguf is not installed.
+        CheckpointError: the file is damaged, or one of the files is missing.
+        MissingExtra: the package gguf is not installed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -71,10 +71,10 @@ class GgufFile(TensorFile):
 
     @property
     def entry(self) -> Entry:
-        """Where queries and keys are, and how positions are taken as far as tensors and metadata tell.
+        """Where queries and keys are, and how positions are encoded, as far as tensors and metadata show.
 
         Raises:
-            CheckpointError: some layers have a tensor for queries alone and others one for queries, keys and values.
+            CheckpointError: some layers have a separate tensor for queries, and others have a fused tensor.
         """
         if any(map(LATENT.fullmatch, self.shapes)):
             return ARCHITECTURES["deepseek_v3"]  # refused, with the reason
@@ -83,7 +83,7 @@ class GgufFile(TensorFile):
         stacks: tuple[Attention, ...] = FUSED if fused else APART
         if self.architecture.startswith("t5"):
             stacks = T5
-        elif self.architecture in GATED:  # their attn_qkv is that of a recurrence
+        elif self.architecture in GATED:  # their attn_qkv belongs to a recurrence
             stacks = (structs.replace(APART[0], layout="gated"),)
         elif fused and apart:
             raise CheckpointError(
@@ -101,7 +101,7 @@ class GgufFile(TensorFile):
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """What a config.json would say."""
+        """The configuration, as it would be in a config.json."""
         if "attention.head_count" not in self.metadata:
             raise CheckpointError(
                 f"the metadata of {self.name} do not contain {self.architecture}.attention.head_count, and without"
@@ -134,7 +134,7 @@ class GgufFile(TensorFile):
         return said
 
     def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
-        """Bytes of what `read` dequantises."""
+        """Number of bytes that `read` dequantises."""
         return self._data(tensor, rows).nbytes
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
@@ -151,12 +151,12 @@ class GgufFile(TensorFile):
         return torch.from_numpy(np.array(numbers, dtype=np.float32))
 
     def _data(self, tensor: str, rows: tuple[int, int] | None) -> np.ndarray:
-        """Bytes, or numbers that are not quantised, by row."""
+        """The rows of a tensor, as bytes, or as numbers if they are not quantised."""
         return self._tensors[tensor].data[slice(*(rows or (None,)))]
 
 
 def gguf_path(path: Path, *options: object) -> Path | None:
-    """The GGUF file that a path is, or that a folder without a config.json holds alone; without options but None."""
+    """The GGUF file at a path, or the only one in a folder without a config.json; other options must then be None."""
     files = [path] if path.is_file() else [] if (path / "config.json").is_file() else sorted(path.glob("*"))
     files = [file for file in files if file.suffix.lower() == ".gguf"]
     if files and path.is_dir() and len(files) != len(_pieces(files[0])):
@@ -173,7 +173,7 @@ def gguf_path(path: Path, *options: object) -> Path | None:
 
 
 def _pieces(path: Path) -> list[Path]:
-    """All files of a model that was split, in order."""
+    """All files into which a model was split, in order."""
     match = re.fullmatch(r"(.+)-\d{5}-of-(\d{5})\.gguf", path.name)
     if not match:
         return [path]

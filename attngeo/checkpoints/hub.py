@@ -1,6 +1,6 @@
-"""A repository on the Hugging Face Hub; token, endpoint, offline mode and cache are those of huggingface_hub.
+"""A repository on the Hugging Face Hub, with the token, endpoint, offline mode and cache of huggingface_hub.
 
-Byte ranges are kept once read: by repository, commit and file among huggingface_hub's assets.
+Byte ranges that were read are stored in the assets folder of huggingface_hub, by repository, commit and file.
 """
 
 import errno
@@ -25,27 +25,28 @@ from attngeo.files.atomic import atomic_path
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
-PIECE = 8 * 2**20  # bytes asked for at once
+PIECE = 8 * 2**20  # bytes per request
 IN_FLIGHT = 8  # pieces fetched at the same time, over all files
-ATTEMPTS = 6  # at a piece, before giving up; each wait is twice the one before
+ATTEMPTS = 6  # at each piece; each wait is twice as long as the one before
 FIRST_WAIT = 0.5  # seconds
-PASSING = {None, 408, 425, 429, 500, 502, 503, 504}  # answers, or none, after which it is worth asking again
-_POOL = ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="attngeo-range")  # its threads start with the first piece
+PASSING = {None, 408, 425, 429, 500, 502, 503, 504}  # status codes, or no answer, after which we try again
+_POOL = ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="attngeo-range")  # starts with the first piece
 _OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 def cache_folder() -> Path:
-    """Where ranges are kept, each in a file below repository, commit and file."""
+    """The folder in which byte ranges are stored, one file per range, below repository, commit and file."""
     return Path(constants.HF_ASSETS_CACHE) / "attngeo"
 
 
 class HubRepository(Repository):
-    """One model repository at one revision. Weights that are not in the cache are read by ranges, which are kept.
+    """One model repository at one revision. Weights that are not in the cache are read by ranges, which are stored.
 
-    The commit that its ``first`` file is read from is that of all further files, in ``subfolder`` if there is one.
+    All files are read from the commit from which the ``first`` file was read, and from ``subfolder`` if it is given.
 
     Raises:
-        CheckpointError: no such repository or revision, a gated one, or no connection and nothing in the cache.
+        CheckpointError: the repository or revision does not exist or is gated, or there is no connection and the files
+            are not in the cache.
     """
 
     def __init__(self, name: str, revision: str | None = None, first: str = "config.json", subfolder: str = "") -> None:
@@ -53,7 +54,7 @@ class HubRepository(Repository):
         if not f"{name}{self.revision}".isprintable():
             named = f"{name}@{revision}" if revision else name
             raise CheckpointError(f"{named[:80]!r} is not a valid name of a repository; check the spelling.")
-        # where nothing answers, a download would try for half a minute
+        # without a connection, a download would try for half a minute
         there = self._cached(first) is not None or self._size(first) is not None
         path = self._download(first) if there else None
         if path is None:
@@ -68,12 +69,12 @@ class HubRepository(Repository):
         self.revision = path.parents[len(Path(self._within + first).parts) - 1].name
 
     def fetch(self, file: str) -> Path | None:
-        """A path in the cache, fetched there if needed; None where the repository, or offline the cache, has none."""
+        """A path in the cache, downloaded if needed; None if the repository (or, offline, the cache) lacks the file."""
         cached = self._cached(file)
         return cached if cached is not None or constants.HF_HUB_OFFLINE else self._download(file)
 
     def open(self, file: str) -> TensorFile | None:
-        """A file of tensors: from the cache, or by byte ranges, or, if it has no header to go by, downloaded."""
+        """A file with tensors: from the cache, by byte ranges, or, if it has no header, downloaded as a whole."""
         if self._cached(file) is not None:
             return super().open(file)
         names = (self.name.replace("/", "--"), self.revision, f"{self._within}{file}".replace("/", "--"))
@@ -109,7 +110,7 @@ class HubRepository(Repository):
         return CheckpointError(f"{self.name} has no weights on the Hub ({files}); convert it with save_pretrained.")
 
     def _range(self, file: str, folder: Path, size: int, start: int, stop: int) -> memoryview:
-        """Bytes [start, stop) of a file, from ``folder``, in which each range is a file, or else put there."""
+        """Bytes [start, stop) of a file, from ``folder``, in which each range is a file, or from the Hub."""
         path = folder / f"{start}-{stop}-of-{size}"
         if path.is_file() and path.stat().st_size == stop - start:
             return read_range(path, 0, stop - start)
@@ -117,15 +118,15 @@ class HubRepository(Repository):
         pieces = _POOL.map(lambda at: self._piece(file, at, min(at + PIECE, stop)), starts)
         for at, piece in zip(starts, pieces, strict=True):
             data[at - start : at - start + len(piece)] = piece
-        with suppress(OSError), atomic_path(path) as temporary:  # what cannot be kept is read again
+        with suppress(OSError), atomic_path(path) as temporary:  # a range that cannot be stored will be read again
             temporary.write_bytes(data)
         return data
 
     def _piece(self, file: str, start: int, stop: int) -> bytes:
-        """Bytes [start, stop) of a file, from wherever the Hub sends us for them."""
+        """Bytes [start, stop) of a file, from the server to which the Hub redirects us."""
 
         def ask() -> bytes | None:
-            session: Any = get_session()  # of httpx, or of requests in the releases before 1.0
+            session: Any = get_session()  # from httpx, or from requests in releases before 1.0
             span = {"Accept-Encoding": "identity", "Range": f"bytes={start}-{stop - 1}"}
             url, headers = self._url(file), build_hf_headers() | span
             options = {"headers": headers, "timeout": constants.HF_HUB_DOWNLOAD_TIMEOUT}
@@ -135,7 +136,7 @@ class HubRepository(Repository):
                 hf_raise_for_status(answer)
                 sent = answer.headers.get("Content-Range", "")
                 if answer.status_code != 206 or not sent.startswith(f"bytes {start}-{stop - 1}/"):
-                    return None  # and the body is left where it is: it may be the whole file
+                    return None  # without reading the body, which may be the whole file
                 return answer.read() if of_httpx else answer.content
 
         with self._explained(file):
@@ -161,7 +162,7 @@ class HubRepository(Repository):
         )
 
     def _size(self, file: str) -> int | None:
-        """Bytes of a file; None where the repository has no such file."""
+        """The size of a file in bytes, or None if the repository has no such file."""
         timeout = constants.HF_HUB_ETAG_TIMEOUT
         return self._unless_absent(file, lambda: get_hf_file_metadata(self._url(file), timeout=timeout).size or 0)
 
@@ -176,7 +177,7 @@ class HubRepository(Repository):
 
     @contextmanager
     def _explained(self, file: str) -> Iterator[None]:
-        """The Hub's errors in one sentence each."""
+        """Turn each error of the Hub into one sentence."""
         hub = constants.ENDPOINT
         try:
             yield
@@ -203,11 +204,11 @@ class HubRepository(Repository):
 
 
 def _patiently(ask: Callable[[], T], attempts: int) -> T:
-    """What a call of huggingface_hub gives, asked again when it fails in a way that may pass."""
+    """The result of a call of huggingface_hub, which is repeated if it fails in a way that may be temporary."""
     for attempt in range(attempts):
         try:
             return ask()
-        except (errors.HTTPError, OSError, RuntimeError) as error:  # the last where a thread closed the shared client
+        except (errors.HTTPError, OSError, RuntimeError) as error:  # RuntimeError: a thread closed the shared client
             unasked = isinstance(error, errors.LocalEntryNotFoundError | errors.OfflineModeIsEnabled)
             if unasked or _status(error) not in PASSING or attempt == attempts - 1:
                 raise
@@ -216,5 +217,5 @@ def _patiently(ask: Callable[[], T], attempts: int) -> T:
 
 
 def _status(error: BaseException) -> int | None:
-    """HTTP status of the answer behind an error."""
+    """The HTTP status of the answer that caused an error."""
     return getattr(getattr(error.__cause__ or error, "response", None), "status_code", None)

@@ -1,4 +1,4 @@
-"""Quantised weights of a checkpoint: found by how formats name their tensors, read as the numbers they stand for."""
+"""Quantised weights of a checkpoint, found by the names of their tensors and converted to numbers."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from attngeo.checkpoints.quantised_formats import MARKS, STATE, method, ternary
 from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError
 
-NO_PARTS = ("bias", "input_", "output_")  # beside a weight, without a say in what it is
+NO_PARTS = ("bias", "input_", "output_")  # tensors next to a weight that do not change the weight
 MASTER_WEIGHTS = ("store_master_weights", "keep_master_weights")  # of FP-Quant, and of Four Over Six
 WAY_OUT = (
     "score the checkpoint from which it was made, or load it with transformers and use open_model(model.dequantize())"
@@ -23,12 +23,13 @@ WAY_OUT = (
 
 
 class Quantised(TensorFile):
-    """One weight, out of the tensors that a quantisation makes of it, by what follows the module's name in theirs.
+    """One weight, computed from the tensors into which it was quantised, by the endings of their names.
 
-    ``mark`` is which of `MARKS` tells it; ``turned``: it stands (in, out) in a checkpoint that is not quantised.
+    ``mark`` is the key of `MARKS` that identifies the format. ``turned`` means that checkpoints without quantisation
+    store this weight as (in, out).
 
     Raises:
-        CheckpointError: parts are missing, or do not fit one another.
+        CheckpointError: parts are missing, or do not fit together.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Quantised(TensorFile):
         shapes = {part: file.shapes[name] for part, (file, name) in self._parts.items()}
         if self._mark.startswith(STATE):
             return json.loads(bytes(self._part(self._mark).tolist()))["shape"]
-        if self._mark == "weight_packed":  # without a shape two codes share an octet
+        if self._mark == "weight_packed":  # without a stored shape, one byte contains two codes
             rows, columns = shapes["weight_packed"]
             return self._part("weight_shape").tolist() if "weight_shape" in shapes else [rows, 2 * columns]
         if self._mark != "qweight":
@@ -84,7 +85,7 @@ class Quantised(TensorFile):
 
 
 def quantised(config: Mapping, files: Mapping[str, TensorFile]) -> dict[str, TensorFile]:
-    """The queries and keys that are quantised in a format that can be read, by the names of their weights.
+    """The queries and keys that are quantised in a supported format, by the names of their weights.
 
     Raises:
         CheckpointError: the architecture is unknown, or parts are missing.
@@ -92,7 +93,7 @@ def quantised(config: Mapping, files: Mapping[str, TensorFile]) -> dict[str, Ten
     marks = [
         (f"{name.removesuffix(mark)}weight", mark) for mark in MARKS for name in files if name.endswith(f".{mark}")
     ]
-    marked = dict(reversed(marks))  # the first of MARKS decides
+    marked = dict(reversed(marks))  # the first entry of MARKS takes precedence
     readable = _rounded_as_the_model_runs(config, files)
     if not marked:
         return readable
@@ -105,10 +106,10 @@ def quantised(config: Mapping, files: Mapping[str, TensorFile]) -> dict[str, Ten
 
 
 def _rounded_as_the_model_runs(config: Mapping, files: Mapping[str, TensorFile]) -> dict[str, TensorFile]:
-    """The queries and keys that a model rounds before it multiplies by them, by their names.
+    """The queries and keys that a model rounds while it runs, before it multiplies by them, by their names.
 
     Raises:
-        CheckpointError: their rounding is of another kind than BitNet's.
+        CheckpointError: they are not rounded in the way of BitNet.
     """
     settings = _settings(config)
     if option := next((name for name in MASTER_WEIGHTS if settings.get(name)), ""):
@@ -125,7 +126,7 @@ def _rounded_as_the_model_runs(config: Mapping, files: Mapping[str, TensorFile])
 
 
 def _is_converted(weight: str, settings: Mapping) -> bool:
-    """Whether a quantiser of transformers takes a module, by the names or patterns that it is told to leave out."""
+    """Whether a quantiser of transformers converts a module, given the modules that it must not convert."""
     module = weight.removesuffix(".weight")
     kept = settings.get("modules_to_not_convert") or []
     if pattern := next((name for name in kept if not re.fullmatch(r"[\w.-]+", name)), ""):
@@ -138,12 +139,12 @@ def _is_converted(weight: str, settings: Mapping) -> bool:
 
 
 def is_quantised(weight: str, files: Mapping[str, TensorFile]) -> bool:
-    """Whether a weight stands among the files in a format that can be read."""
+    """Whether the files contain a weight in a supported quantised format."""
     return any(f"{weight.removesuffix('weight')}{mark}" in files for mark in MARKS)
 
 
 def refusal(config: Mapping) -> str:
-    """A sentence on a checkpoint whose quantised weights cannot be read; "" where it is not quantised."""
+    """The reason why the quantised weights of a checkpoint cannot be read, or "" if it is not quantised."""
     settings = _settings(config)
     named = method(settings) or ("MLX" if "quantization" in config else "")
     if not settings and not named:

@@ -1,7 +1,8 @@
-"""Formulas by which formats of quantisation store a weight in several tensors, and the numbers that these stand for.
+"""Formulas that compute a weight from the tensors in which a format of quantisation stores it.
 
 Sources: bitsandbytes (``QuantState.as_dict``, ``int8_vectorwise_dequant``); AutoGPTQ and GPTQModel (``pack``); AutoAWQ
-(``WQLinear_GEMM``); transformers' finegrained_fp8, fbgemm_fp8 and compressed-tensors for scales beside a weight.
+    (``WQLinear_GEMM``); transformers' finegrained_fp8, fbgemm_fp8 and compressed-tensors for weights with separate
+    scales.
 """
 
 import json
@@ -17,17 +18,17 @@ from torch import Tensor
 from attngeo.errors import needs
 
 FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2)
-STATE = "weight.quant_state.bitsandbytes__"  # then nf4 or fp4: a JSON object, as bytes
-BLOCK = (128, 128)  # rows and columns that share a scale, where a config does not say
-AWQ_SLOTS = [0, 4, 1, 5, 2, 6, 3, 7]  # where in a word of 4-bit codes those of 8 successive outputs are
+STATE = "weight.quant_state.bitsandbytes__"  # followed by nf4 or fp4; the tensor contains a JSON object as bytes
+BLOCK = (128, 128)  # rows and columns that share a scale, unless the config says otherwise
+AWQ_SLOTS = [0, 4, 1, 5, 2, 6, 3, 7]  # positions of the codes of 8 successive outputs in a word of 4-bit codes
 PACKED_PARTS = {"qweight", "qzeros", "scales", "g_idx"}  # of GPTQ, AWQ and AutoRound
 
-Parts = Mapping[str, Tensor]  # by what follows the name of the linear map
+Parts = Mapping[str, Tensor]  # by the ending of the name after that of the linear map
 Config = Mapping[str, Any]  # quantization_config
 
 
 def four_bits(parts: Parts, config: Config, module: str) -> Float[Tensor, "out in"]:
-    """``W = map[code] absmax``, absmax by block of successive entries, itself stored so in 8 bits if it is nested."""
+    """``W = map[code] absmax`` with absmax per block of successive entries, itself quantised to 8 bits if nested."""
     state = json.loads(bytes(next(parts[name] for name in parts if name.startswith(STATE)).tolist()))
     absmax = parts["weight.absmax"]
     if "nested_blocksize" in state:
@@ -44,12 +45,12 @@ def _by_block(values: Tensor, scales: Tensor, size: int) -> Tensor:
 
 
 def eight_bits(parts: Parts, config: Config, module: str) -> Float[Tensor, "out in"]:
-    """``W = W_8 max / 127``, max by row."""
+    """``W = W_8 max / 127``, with max per row."""
     return parts["weight"] * parts["SCB"].view(-1, 1) / 127
 
 
 def packed_words(parts: Parts, config: Config, module: str) -> Float[Tensor, "out in"]:
-    """``W = scale (code - zero)`` by group of inputs, codes packed into words of 32 bits as by GPTQ or by AWQ."""
+    """``W = scale (code - zero)`` per group of inputs, with codes packed into words of 32 bits as in GPTQ or AWQ."""
     if unknown := parts.keys() - PACKED_PARTS:
         raise ValueError(f"next to its codes, there is a tensor {min(unknown)}, which no known formula uses")
     words, scales = parts["qweight"], parts["scales"]  # scales (groups, out)
@@ -59,7 +60,7 @@ def packed_words(parts: Parts, config: Config, module: str) -> Float[Tensor, "ou
         if bits not in (2, 4, 8):
             raise ValueError(f"{bits} bits")
         codes, zeros = unpacked_bits(words.T, bits).T, _zeros_of_gptq(parts["qzeros"], bits, config)
-    else:  # AWQ packs 8 outputs, in an order of its own
+    else:  # AWQ packs 8 outputs in its own order
         version = str(config.get("version") or "gemm").lower()
         if version != "gemm":
             raise ValueError(
@@ -74,9 +75,9 @@ def packed_words(parts: Parts, config: Config, module: str) -> Float[Tensor, "ou
 
 
 def _zeros_of_gptq(stored: Int[Tensor, "groups words"], bits: int, config: Config) -> Int[Tensor, "groups out"]:
-    """The zeros of GPTQ's packing, which some formats store as zero - 1: a word minus 1 in every code.
+    """The zeros in the packing of GPTQ. Some formats store zero - 1, that is, a word with 1 subtracted from every code.
 
-    Symmetric weights have the zero in the middle of the codes, so that their words tell which of both was stored.
+    The zero of symmetric weights is the middle code, so their words show which of the two was stored.
     """
     ones = sum(1 << shift for shift in range(0, 32, bits))
     as_stored, plus_one = unpacked_bits(stored, bits), unpacked_bits(stored + ones, bits)
@@ -92,7 +93,7 @@ def _zeros_of_gptq(stored: Int[Tensor, "groups words"], bits: int, config: Confi
 
 
 def _stores_zeros_as_they_are(config: Config) -> bool:
-    """Whether a format in GPTQ's packing stores a zero itself, and not zero - 1.
+    """Whether a format with the packing of GPTQ stores zero instead of zero - 1.
 
     Source: AutoRound, ``dynamic_import_quant_linear_for_packing``; GPTQModel, ``checkpoint_format``.
     """
@@ -109,14 +110,14 @@ def _stores_zeros_as_they_are(config: Config) -> bool:
 
 
 def unpacked_bits(words: Int[Tensor, "rows words"], bits: int) -> Int[Tensor, "rows codes"]:
-    """Codes of a few bits, successive ones from the lowest bit on."""
+    """Codes of a few bits, which are stored one after the other beginning with the lowest bit."""
     octets = words.contiguous().numpy().view(np.uint8)
     planes = np.unpackbits(octets, axis=-1, bitorder="little").reshape(len(octets), -1, bits)
     return torch.from_numpy(np.packbits(planes, axis=-1, bitorder="little")[..., 0].astype(np.int16))
 
 
 def scaled(parts: Parts, config: Config, module: str) -> Float[Tensor, "out in"]:
-    """``W = (W_8 - zero) scale`` in float32; scales by tensor, by row or by block, the zero by row or absent."""
+    """``W = (W_8 - zero) scale`` in float32, with scales per tensor, row or block, and zeros per row or absent."""
     weight, scale = parts["weight"], parts.get("weight_scale_inv", parts.get("weight_scale"))
     if not (weight.dtype in FLOAT8 or weight.dtype == torch.int8) or scale is None:
         raise ValueError(f"its weight is of type {weight.dtype}")
@@ -127,7 +128,7 @@ def scaled(parts: Parts, config: Config, module: str) -> Float[Tensor, "out in"]
 
 
 def _factors(scale: Tensor, shape: torch.Size, block: tuple[int, int]) -> Tensor:
-    """A scale as a matrix that multiplies one of that shape."""
+    """A scale as a matrix that can be multiplied with a matrix of the given shape."""
     if scale.numel() == 1:
         return scale.reshape(1, 1)
     if scale.ndim <= 2 and scale.numel() == scale.shape[0] == shape[0]:
@@ -141,7 +142,7 @@ def _factors(scale: Tensor, shape: torch.Size, block: tuple[int, int]) -> Tensor
 
 
 def compressed(parts: Parts, config: Config, module: str) -> Float[Tensor, "out in"]:
-    """By the library compressed-tensors, which knows its own formats."""
+    """The weight, decompressed by the library compressed-tensors."""
     with needs("compressed-tensors", "a checkpoint of compressed-tensors"):
         from compressed_tensors.compressors import BaseCompressor
         from compressed_tensors.compressors.format import infer_module_format
@@ -157,18 +158,18 @@ def compressed(parts: Parts, config: Config, module: str) -> Float[Tensor, "out 
 
 
 def ternary(weight: Float[Tensor, "out in"]) -> Float[Tensor, "out in"]:
-    """``W = c clip(round(W / c), -1, 1)`` with the mean absolute entry c, as ``WeightQuant`` of BitNet rounds it."""
+    """``W = c clip(round(W / c), -1, 1)`` with the mean absolute entry c, as in ``WeightQuant`` of BitNet."""
     scale = 1 / weight.float().abs().mean().clamp(min=1e-5)
     return ((weight.float() * scale).round().clamp(-1, 1) / scale).to(weight.dtype)
 
 
 def method(settings: Mapping) -> str:
-    """What a ``quantization_config`` calls its format; "" where it says nothing."""
+    """The name of the format in a ``quantization_config``, or "" if there is none."""
     bitsandbytes = any(settings.get(f"load_in_{bits}bit") for bits in (4, 8))
     return str(settings.get("quant_method") or ("bitsandbytes" if bitsandbytes else ""))
 
 
-# how each is told: by a tensor beside or in place of the weight; the first that is there decides
+# formats by the tensor next to or in place of the weight that identifies them; the first that exists counts
 MARKS = {
     f"{STATE}nf4": four_bits,
     f"{STATE}fp4": four_bits,

@@ -1,7 +1,7 @@
-"""Tensors out of one file by name, reading nothing else: safetensors by byte ranges, ``.bin`` by memory mapping.
+"""Reading single tensors from a file by name: safetensors by byte ranges, ``.bin`` by memory mapping.
 
-Ranges are those of a file on disk, or, in `hub`, of one on the Hub. There `torch_archives` reads ``.bin`` by ranges,
-too.
+The ranges belong to a file on disk, or to a file on the Hub (`hub`), where `torch_archives` also reads ``.bin`` files
+by ranges.
 """
 
 import math
@@ -48,12 +48,12 @@ class TensorFile(Protocol):
 
     name: str
     shapes: Mapping[str, Size]
-    tensors: Mapping[str, Tensor] = {}  # where they are in memory, or mapped
+    tensors: Mapping[str, Tensor] = {}  # if they are in memory or mapped
     arguments: Mapping[str, Any] = {}  # of the model, if its training script saved them beside the weights
     remote: bool = False  # whether reading waits for a network
 
     def sources(self, tensor: str) -> list[tuple["TensorFile", str]]:
-        """The files and stored names of what is read, where that is stored under another name or in parts."""
+        """The files and stored names of a tensor, which may be stored under another name or in parts."""
         return [(self, tensor)]
 
     def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
@@ -67,15 +67,15 @@ class TensorFile(Protocol):
 
 
 class Stored(msgspec.Struct):
-    """A tensor as the header of a safetensors file has it."""
+    """A tensor as described in the header of a safetensors file."""
 
     dtype: str
     shape: list[_Size]
-    data_offsets: tuple[_Size, _Size]  # behind the header
+    data_offsets: tuple[_Size, _Size]  # counted from the end of the header
 
 
 class SafetensorsFile(TensorFile):
-    """A ``.safetensors`` file: 8 bytes with the header's length, the header in JSON, then the tensors' bytes.
+    """A ``.safetensors`` file: 8 bytes with the length of the header, the header in JSON, and the bytes of the tensors.
 
     Args:
         name: of the file.
@@ -122,7 +122,7 @@ class SafetensorsFile(TensorFile):
         """The tensor, or its rows [start, stop).
 
         Raises:
-            CheckpointError: its entries are of no type known here, or the file cannot be read.
+            CheckpointError: its entries have an unknown type, or the file cannot be read.
         """
         data = self._content(*self.extent(tensor, rows))
         shape = self.shapes[tensor]
@@ -130,12 +130,12 @@ class SafetensorsFile(TensorFile):
         return whole.view(shape if rows is None else (rows[1] - rows[0], *shape[1:]))
 
     def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
-        """Bytes of what `read` gives, as the header tells."""
+        """Number of bytes of the tensor that `read` returns, according to the header."""
         start, stop = self.extent(tensor, rows)
         return stop - start
 
     def extent(self, tensor: str, rows: tuple[int, int] | None = None) -> tuple[int, int]:
-        """Where a tensor's bytes, or those of its rows, begin and end in the file."""
+        """The positions in the file at which a tensor, or its rows [start, stop), begins and ends."""
         entry = self._stored[tensor]
         if entry.dtype not in _DTYPES:
             raise CheckpointError(
@@ -148,10 +148,10 @@ class SafetensorsFile(TensorFile):
 
 
 class TorchFile(TensorFile):
-    """A ``.bin`` or ``.pt`` file of ``torch.save``, opened with ``weights_only=True`` and mapped, not loaded.
+    """A ``.bin`` or ``.pt`` file of ``torch.save``, opened with ``weights_only=True`` and mapped instead of loaded.
 
     Raises:
-        CheckpointError: the file is damaged, or holds more than tensors.
+        CheckpointError: the file is damaged, or contains objects other than tensors.
     """
 
     def __init__(self, path: Path) -> None:
@@ -162,7 +162,7 @@ class TorchFile(TensorFile):
             storages.append((storage.data_ptr(), storage.nbytes()))
             return storage
 
-        try:  # not mapped in the format of torch before 1.6
+        try:  # the format of torch before 1.6 cannot be mapped
             mapped = zipfile.is_zipfile(path)
             state = torch.load(path, map_location=seen, weights_only=True, mmap=mapped)
             if mapped:
@@ -183,18 +183,18 @@ class TorchFile(TensorFile):
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop)."""
         whole = self.tensors[tensor]
-        in_all = math.prod(whole.shape) * whole.element_size()  # torch's own product overflows
+        in_all = math.prod(whole.shape) * whole.element_size()  # because the product in torch can overflow
         if whole.is_meta or in_all > whole.untyped_storage().nbytes():
             raise CheckpointError(
                 f"{tensor} in {self.name} contains no numbers or repeats a few of them; save it as a contiguous tensor."
             )
-        return (whole[slice(*rows)] if rows else whole).clone()  # out of the mapping, so that the file may go
+        return (whole[slice(*rows)] if rows else whole).clone()  # so that the file can be closed or deleted
 
 
 def _require_whole(path: Path, lengths: list[int]) -> None:
-    """Refuse compressed storages, which would be mapped as they are, and those that reach into what follows them.
+    """Refuse compressed storages, which would be mapped without decompression, and storages that exceed their records.
 
-    Those mapped lie in the order of the archive's records.
+    Mapped storages are in the order of the records in the archive.
     """
     with zipfile.ZipFile(path) as archive:
         records = sorted((r for r in archive.infolist() if "/data/" in r.filename), key=lambda r: r.header_offset)
@@ -216,7 +216,7 @@ def read_range(path: Path, start: int, stop: int) -> memoryview:
 
 
 def open_tensors(path: Path) -> TensorFile:
-    """A local file of tensors, by its suffix."""
+    """Open a local file with tensors according to its suffix."""
     beginning = _beginning(path) if path.suffix in SUFFIXES else b""
     if beginning == LFS_POINTER:
         raise CheckpointError(
@@ -232,7 +232,7 @@ def open_tensors(path: Path) -> TensorFile:
         try:
             opened = SafetensorsFile(f"{path}", path.stat().st_size, partial(read_range, path))  # named in errors
             opened.name = path.name
-            with safe_open(path, "pt"):  # checks that the places of tensors fit their shapes and the file
+            with safe_open(path, "pt"):  # which checks that the positions of tensors fit their shapes and the file
                 return opened
         except (SafetensorError, OSError) as error:
             raise damaged(f"{path}", cause(error)) from error
@@ -246,17 +246,17 @@ def _beginning(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             return file.read(len(LFS_POINTER))
-    except OSError:  # which opening the file itself reports
+    except OSError:  # the error is reported when the file itself is opened
         return b""
 
 
 def unreadable(path: Path, error: OSError) -> CheckpointError:
-    """Why a file that is there cannot be read."""
+    """The error for an existing file that cannot be read."""
     return CheckpointError(f"{path} cannot be read: {error.strerror}; check the file.")
 
 
 def damaged(name: str, why: str) -> CheckpointError:
-    """The error for a file that is not what it should be."""
+    """The error for a damaged file."""
     return CheckpointError(f"{name} is cut short or damaged: {why}. Download or copy it again.")
 
 

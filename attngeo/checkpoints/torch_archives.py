@@ -1,9 +1,9 @@
-"""Tensors of a ``.bin`` file on the Hub by byte ranges, reading no more of it than the tensors that are asked for.
+"""Reading tensors of a ``.bin`` file on the Hub by byte ranges, without reading the other tensors.
 
 A file of ``torch.save`` is a zip archive. Its record ``data.pkl`` is a pickle of names, shapes and the keys of
 storages, and each storage is an uncompressed record ``data/KEY``. We read the archive's directory and that pickle, and
 let torch unpickle it (``weights_only=True``) on the meta device, from a copy of the archive whose storages are empty.
-Nothing but torch's restricted unpickler ever sees the pickle, and no storage is read before one of its tensors is.
+The pickle is read only by the restricted unpickler of torch, and a storage is read only if one of its tensors is.
 """
 
 import io
@@ -18,17 +18,17 @@ from attngeo.checkpoints.state_dicts import arguments_in, named_tensors
 from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError
 
-LARGEST_PICKLE = 100_000_000  # bytes of names, shapes and keys
-LOCAL_HEADER = 30  # bytes before the name of a record; the last four are the lengths of the name and of what follows it
+LARGEST_PICKLE = 100_000_000  # bytes of the largest pickle with names, shapes and keys
+LOCAL_HEADER = 30  # bytes before the name of a record; the last four are the lengths of the name and of the extra field
 Content = Callable[[int, int], memoryview]  # bytes [start, stop) of the file
 
 
 class NoArchive(Exception):
-    """The file is no zip archive that can be read by ranges; older versions of torch wrote other files."""
+    """The file is not a zip archive that can be read by ranges; older versions of torch wrote other files."""
 
 
 class _Ranges(io.RawIOBase):
-    """A file for zipfile, which seeks and reads."""
+    """A file object for zipfile, which only seeks and reads."""
 
     def __init__(self, length: int, content: Content) -> None:
         self._length, self._content, self._at = length, content, 0
@@ -60,15 +60,15 @@ class TorchArchive(TensorFile):
     """A ``.bin`` file of ``torch.save`` whose bytes [start, stop) are given by ``content``.
 
     Raises:
-        NoArchive: it is no zip archive, or this version of torch does not tell the places of storages.
-        CheckpointError: it is damaged, or holds more than tensors.
+        NoArchive: the file is not a zip archive, or this version of torch does not provide the positions of storages.
+        CheckpointError: the file is damaged, or contains objects other than tensors.
     """
 
     remote = True
 
     def __init__(self, name: str, length: int, content: Content) -> None:
         self.name, self._content = name, content
-        tells_places = hasattr(torch.serialization, "_is_meta_location")  # of storages: not in older versions of torch
+        tells_places = hasattr(torch.serialization, "_is_meta_location")  # of storages; not in older torch
         if not tells_places or bytes(content(0, min(4, length))) != b"PK\3\4":
             raise NoArchive
         try:
@@ -86,7 +86,7 @@ class TorchArchive(TensorFile):
         """The tensor, or its rows [start, stop).
 
         Raises:
-            CheckpointError: its storage is compressed, too short, or not there.
+            CheckpointError: its storage is compressed, too short or missing.
         """
         part = self.tensors[tensor][slice(*rows) if rows else slice(None)]
         steps = zip(part.shape, part.stride(), strict=True)
@@ -114,14 +114,14 @@ def _contents(archive: zipfile.ZipFile) -> tuple[bytes, dict[str, zipfile.ZipInf
         raise ValueError("a pickle of more than names, shapes and keys")
     names = archive.namelist()
     if f"{folder}byteorder" in names and archive.read(f"{folder}byteorder") != b"little":
-        raise NoArchive  # torch turns the bytes where it reads the whole file
+        raise NoArchive  # torch swaps the bytes if it reads the whole file
     storages = f"{folder}data/"
     found = [record for record in archive.infolist() if record.filename.startswith(storages)]
     return archive.read(pickle), {record.filename.removeprefix(storages): record for record in found}
 
 
 def _on_meta(pickled: bytes, keys: list[str]) -> tuple[object, dict[int, str]]:
-    """What torch unpickles from an archive of that pickle and of empty storages, and their keys by place in it."""
+    """The unpickled state dict of an archive with this pickle and empty storages, and their keys by position in it."""
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w") as archive:
         archive.writestr("archive/data.pkl", pickled)
