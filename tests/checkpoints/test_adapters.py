@@ -137,7 +137,7 @@ DAMAGES = {
         f"endless pattern {pattern!r}": (config(alpha_pattern={pattern: 3}), "alpha_pattern")
         for pattern in ("([a-z.0-9]+)+X", "\n|(([a-z.0-9]+)+X)", "(?x:([a-z.0-9]+) +X)", "[a-z]?.?" * 30 + "X")
     },
-    "another rank": (config(r=2), r"it says r = 2, .*q_proj are of rank 4"),
+    "another rank": (config(r=2), r"it says r = 2, .*q_proj have rank 4"),
     "no alpha": (config(lora_alpha=None), "lora_alpha"),
     "another width": (state(lambda t: t.update({f"{Q}.lora_A.weight": torch.zeros(4, 48)})), "another base"),
     "one factor": (state(lambda t: t.pop(f"{Q}.lora_B.weight")), r"layers\.1\.self_attn\.q_proj"),

@@ -171,7 +171,7 @@ MISFITS = {
         BY_LAYER,
         "_value_heads = 2",
     ),
-    "no heads": (LLAMA | {"num_attention_heads": None}, BY_LAYER, "has no num_attention_heads"),
+    "no heads": (LLAMA | {"num_attention_heads": None}, BY_LAYER, "does not contain num_attention_heads"),
     "prefixes": (LLAMA, shapes(0, 1) | shapes(0, 1, prefix="draft.layers"), r"\(draft\., model\.\)"),
 }
 

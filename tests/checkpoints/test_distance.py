@@ -239,7 +239,10 @@ def test_a_distance_that_a_model_does_not_have_is_refused(model_type, changes, m
 @pytest.mark.parametrize(
     "changes, cause",
     [
-        ({"rope_parameters": {"rope_type": "twisted", "rope_theta": 1e4, "factor": 2.0}}, "'twisted'.* is not known"),
+        (
+            {"rope_parameters": {"rope_type": "twisted", "rope_theta": 1e4, "factor": 2.0}},
+            "does not know the scaling 'twisted'",
+        ),
         ({"rope_parameters": {"rope_type": "default"}, "rope_theta": None}, None),
         ({"rope_parameters": {"rope_type": "linear", "rope_theta": 1e4}}, "factor of its scaling 'linear'"),
         ({"rope_parameters": {"rope_theta": 1e4, "alpha": 3}}, "does not take alpha"),

@@ -99,7 +99,7 @@ def test_what_cannot_be_scored_ends_in_one_sentence(written, refused):
         path.write_bytes(content)
         assert "model.gguf" in refused("score", path)
     path, _ = written(**{"attention.head_count": 5})
-    assert "which 5 (attention.head_count) does not divide" in refused("score", path)
+    assert "which is not divisible by 5 (attention.head_count)" in refused("score", path)
     for option in ("--revision", "--as"):
         assert "no adapter, revision or other model type" in refused("score", path, option, "v1")
     piece, _ = written(name="whole-00001-of-00002.gguf")
@@ -170,7 +170,7 @@ REFUSED = {
     "latent": ("deepseek2", {"blk.0.attn_kv_a_mqa.weight": (8, 32), "blk.0.attn_q.weight": (32, 32)}, {}, "low-rank"),
     "mixed": ("llama", {"blk.0.attn_qkv.weight": (96, 32), "blk.1.attn_q.weight": (32, 32)}, {}, "does not say which"),
     "no pattern": ("gemma4", {"blk.0.attn_q.weight": (32, 32)}, {"attention.shared_kv_layers": 1}, "no list gemma4"),
-    "fused": ("gpt2", {"blk.0.attn_qkv.weight": (64, 32)}, {}, "4 query and 4 key heads of 8 make 96"),
+    "fused": ("gpt2", {"blk.0.attn_qkv.weight": (64, 32)}, {}, "4 query heads and 4 key heads of width 8 need 96"),
 }
 
 

@@ -106,7 +106,7 @@ def test_a_fused_weight_has_no_key_heads_but_those_that_its_type_has(model_type,
     assert (fused(96, model_type).kv_heads, fused(96, model_type).d_head) == (4, 8)
     assert (fused(48, model_type, head_dim=4).kv_heads, fused(48, model_type, head_dim=4).d_head) == (4, 4)
     for rows, config in ((48, {}), (64, {}), (96, {"head_dim": 4})):
-        with pytest.raises(AttngeoError, match=r"query and 4 key heads of \d make"):
+        with pytest.raises(AttngeoError, match=r"query heads and 4 key heads of width \d need"):
             fused(rows, model_type, **config)
 
 

@@ -104,7 +104,7 @@ def test_an_address_and_a_revision_within_a_name(name, hub):
 
 
 def test_another_revision_or_another_site_is_refused(hub):
-    with pytest.raises(CheckpointError, match="'v1' and not 'main'"):
+    with pytest.raises(CheckpointError, match="'v1', but the revision 'main'"):
         open_checkpoint(f"{NAME}@v1", revision="main")
     with pytest.raises(CheckpointError, match="not the address of a model"):
         open_checkpoint("https://example.org/owner/tiny-bert")
@@ -385,7 +385,7 @@ def test_a_subfolder(hub, attngeo, refused):
     assert len(json.loads(attngeo("score", NAME, "--subfolder", "weights/last", "--format", "json")[1])) == 3
     assert f"{NAME} has no none/config.json" in refused("score", NAME, "--subfolder", "none")
     assert "use --subfolder" in refused("score", NAME)
-    assert "has no adapter_config.json on the Hub; name the address" in refused("score", inner, "--adapter", NAME)
+    assert "has no adapter_config.json on the Hub; give the address" in refused("score", inner, "--adapter", NAME)
     assert f"{folder(hub)} has no folder none" in refused("score", folder(hub), "--subfolder", "none")
 
 

@@ -131,7 +131,7 @@ def test_open_clip_is_read_by_its_own_config(tmp_path, as_user):
     q, k = by_role(x @ state[name].T)
     of_q, of_k = text.form.per_head()
     torch.testing.assert_close((x @ of_q) @ (x @ of_k).mT, torch.einsum("ihd,jhd->hij", q, k))
-    with pytest.raises(ParameterError, match=r"open_clip_config\.json of .* tells"):
+    with pytest.raises(ParameterError, match=r"open_clip_config\.json of .* contains"):
         open_checkpoint(tmp_path, heads=HEADS)
     clip(tmp_path, no_causal_mask=True)
     assert {plan.part for plan in open_checkpoint(tmp_path).plans} == {"encoder"}
@@ -140,7 +140,7 @@ def test_open_clip_is_read_by_its_own_config(tmp_path, as_user):
 def test_open_clip_without_its_config_is_refused_where_two_towers_may_differ(tmp_path, as_user):
     clip(tmp_path)
     (tmp_path / "open_clip_config.json").unlink()
-    with pytest.raises(CheckpointError, match=r"put its open_clip_config\.json beside"):
+    with pytest.raises(CheckpointError, match=r"put its open_clip_config\.json, .* next to"):
         open_checkpoint(tmp_path, heads=HEADS)
 
 
@@ -165,7 +165,7 @@ REFUSED = {
         ),
         "slice of one device",
     ),
-    "heads that do not divide": (only(h__0__attn__c_attn__weight=(3 * 30, 30)), "does not divide"),
+    "heads that do not divide": (only(h__0__attn__c_attn__weight=(3 * 30, 30)), "is not divisible by 4"),
 }
 
 

@@ -87,7 +87,7 @@ def test_a_state_dict_is_scored_with_its_config(folders):
     model = small_model("gpt2")()
     table = score_table(model.state_dict(), config=model.config, fold_norm=True)
     assert [row.symmetry for row in table] == [row.symmetry for row in score_table(model, fold_norm=True)]
-    with pytest.raises(CheckpointError, match="open_checkpoint accepts a path"):
+    with pytest.raises(CheckpointError, match="for a path or an id, use open_checkpoint"):
         score_table(folders[0], config=model.config)
 
 
