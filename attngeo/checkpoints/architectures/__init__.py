@@ -1,4 +1,4 @@
-"""Where the queries and keys of each transformers model_type stand in its files: one declarative entry per type."""
+"""Where queries and keys are in the files of each model type of transformers, with one entry per type."""
 
 from pathlib import Path
 from typing import Any
@@ -64,10 +64,10 @@ def register_architecture(model_type: str, *stacks: Attention | Tower) -> None:
 
 
 def register_file(path: Path) -> None:
-    """Register every model_type of a YAML file in the words of entries.yml, as ``attngeo score --register`` does.
+    """Register every model type of a YAML file in the format of entries.yml, as ``attngeo score --register`` does.
 
     Raises:
-        ParameterError: no such file, or its words are not those of `Attention` and `Tower`.
+        ParameterError: there is no such file, or its content does not describe `Attention` and `Tower` objects.
     """
 
     if not path.exists():

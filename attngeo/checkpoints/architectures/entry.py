@@ -1,4 +1,4 @@
-"""How one model_type stores its attention: the words in which the tables of this package are written."""
+"""How one model type stores its attention: the terms in which the tables of this package are written."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from attngeo.errors import ParameterError
 # self-attention of an encoder, self-attention of a decoder, and attention from one sequence to another
 Part = Literal["encoder", "decoder", "cross"]
 
-# W_qk = W_q W_k^T of the logits, or W_o W_v^T of what heads write for what they read
+# W_qk = W_q W_k^T, which determines the logits, or W_o W_v^T, which maps what heads read to what they write
 Matrix = Literal["qk", "ov"]
 
 # (H, H_kv, d_head) -> output rows of the queries, keys and values in the fused weight, head after head
@@ -68,21 +68,22 @@ LAYOUTS = {
 }
 
 
-# gains of normalisations before an attention, by names that no normalisation behind one has
+# names that only normalisations before an attention have, not those after it
 NORMS = (
     *("input_layernorm", "ln_1", "ln_attn", "layernorm_before", "layer_norm1", "norm1", "norm_1", "layernorm1"),
     *("attn_norm", "attention_layernorm", "ln", "ln1"),
 )
 
-# maps behind an attention, within its module and, for BERT and its kind, beside it
+# output maps of an attention, within its module or, for BERT and similar models, next to it
 OUTPUTS = (
     *("o_proj", "out_proj", "out_lin", "output_proj", "dense", "Wo", "c_proj", "o", "linear_out", "proj", "to_out"),
     *("attn_out", "wo"),
     *("output", "attention_out", "out_projection", "projection_layer", "../output.dense"),
 )
-BETWEEN = ("g_proj", "gate_proj", "attn_sub_norm")  # what heads pass before that map, which W_o W_v^T leaves out
+# modules between the heads and this map, which W_o W_v^T does not contain
+BETWEEN = ("g_proj", "gate_proj", "attn_sub_norm")
 
-# kinds of positions that are added to the embedding, and so are part of what W_qk reads (Def. S1.1)
+# kinds of positions that are added to the embedding, so W_qk is applied to them (Def. S1.1)
 ABSOLUTE = ("learned", "sinusoidal")
 
 
@@ -172,7 +173,7 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
     module: str
     query: str = "q_proj"
     key: str = "k_proj"
-    layout: Any = "separate"  # a Layout, once made
+    layout: Any = "separate"  # a Layout after initialisation
     heads: str = "num_attention_heads"
     heads_over: str = ""
     kv_heads: str = ""
@@ -191,7 +192,7 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
     unfollowed: tuple[str, ...] = ()
     only_if: dict[str, bool] = {}
     in_memory: tuple[str, str, str] | None = None
-    positions: Any = None  # a Positions, once made
+    positions: Any = None  # a Positions after initialisation
     norm: str | None = None
     norm_if: str = ""
     norm_offset: int = 0
@@ -214,7 +215,7 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
         force_setattr(self, "positions", convert(stated, Positions | None))
 
     def tensor(self, module: str, weight: str) -> str:
-        """The name of a weight's tensor in a module."""
+        """The name of the tensor of a weight in a module."""
         place = f"{module}." if module else ""
         return f"{place}{weight}" if weight.endswith("_weight") else f"{place}{weight}.weight"
 

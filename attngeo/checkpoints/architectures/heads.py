@@ -1,4 +1,4 @@
-"""The heads of one layer, from its configuration and the shapes of its tensors, pruned and grouped ones included."""
+"""The heads of one layer, including pruned and grouped heads, from its configuration and the shapes of its tensors."""
 
 import re
 from collections.abc import Mapping
@@ -12,13 +12,14 @@ from attngeo.checkpoints.architectures.stacks import Count, Counts, Misfit, Stac
 from attngeo.errors import CheckpointError
 
 MISMATCH = "The config and the weights do not fit each other"
-WIDTH = re.compile("(hidden_size|dim|d_model|n_embd|width)$")  # of keys of widths, as true_hidden_size of MobileBERT
-# model types whose layers are of several widths, of which hidden_size is at most one
+# config keys that contain a width, such as true_hidden_size of MobileBERT
+WIDTH = re.compile("(hidden_size|dim|d_model|n_embd|width)$")
+# model types whose layers have several widths, of which hidden_size is at most one
 WIDER_BY_STAGES = ("clap_audio_model", "donut-swin", "fun_asr_nano_encoder", "maskformer-swin", "swin", "swinv2")
 
 
 class Module(NamedTuple):
-    """An attention module: its place among those of its stack, and the numbers in its name."""
+    """An attention module, with its index in its stack and the numbers in its name."""
 
     place: int
     numbers: tuple[int, ...]
@@ -28,7 +29,7 @@ class Module(NamedTuple):
 def plan_layer(
     stack: Stack, part: Part, layer: int, causal: bool, at: Module, keys: str, shapes: Mapping[str, Size]
 ) -> LayerPlan:
-    """The plan of one layer; ``keys`` is the name of the module that makes the keys it attends to."""
+    """The plan of one layer. ``keys`` is the name of the module that computes the keys to which the layer attends."""
     entry, module = stack.entry, at.name
     query, key = entry.tensor(module, entry.query), entry.tensor(keys, entry.key)
     for name in (query, key):
@@ -109,7 +110,7 @@ def plan_layer(
 
 
 def _other_width(stack: Stack, inputs: int) -> int | None:
-    """The hidden_size of a config if it is not the width of a layer's inputs, and no other key of a width says that."""
+    """The hidden_size of a config, if the inputs of the layer have another width that no other key contains."""
     config = stack.config.of(stack.entry)
     width = config.values.get("hidden_size")
     if config.model_type in WIDER_BY_STAGES or not isinstance(width, int) or width == inputs:
@@ -119,7 +120,7 @@ def _other_width(stack: Stack, inputs: int) -> int | None:
 
 
 def require_one_width(stack: Stack, plans: list[LayerPlan], shapes: Mapping[str, Size]) -> None:
-    """Refuse layers of as many heads whose weights differ in height where no config says why, as of pruned heads."""
+    """Refuse layers with the same number of heads whose weights differ in size without a reason in the config."""
     if stack.config.get("per_layer_config", dict[Any, Any]) or stack.entry.d_head:
         return
     kinds = stack.config.get("layer_types", list[Any] | None) or []
@@ -137,7 +138,7 @@ def require_one_width(stack: Stack, plans: list[LayerPlan], shapes: Mapping[str,
 
 
 def _require_matrix(name: str, shapes: Mapping[str, Size]) -> None:
-    """Refuse a query or key weight that is not there, or is no matrix."""
+    """Refuse a query or key weight that is missing or is not a matrix."""
     if name not in shapes:
         raise CheckpointError(
             f"{name} is missing, although the files have other weights of this attention. Either it was not saved, or"
@@ -157,14 +158,13 @@ def _require_matrix(name: str, shapes: Mapping[str, Size]) -> None:
 
 
 def _layout(entry: Attention, shape: Size) -> Layout:
-    """Where q and k lie in a tensor of that shape: stored (out, in), as by nanoGPT, what transformers stores (in, out)
-    is three times as high as wide."""
+    """The layout of a tensor of this shape. Fused weights of nanoGPT, stored (out, in), are three times as high as wide."""
     is_turned = entry.layout == LAYOUTS["conv1d_blocks"] and shape[0] == 3 * shape[1]
     return LAYOUTS["blocks"] if is_turned else entry.layout
 
 
 def _heads_left(stack: Stack, at: Module, heads: int) -> tuple[int, ...]:
-    """The numbers of the heads that ``pruned_heads`` of a config leaves in a layer."""
+    """The numbers of the heads in a layer that are not in ``pruned_heads`` of the config."""
     pruned = stack.config.get("pruned_heads", dict[Any, list[int]]) or {}
     layer = at.numbers[0] if len(at.numbers) == 1 else at.place
     gone = set(pruned.get(f"{layer}", pruned.get(layer, [])))
@@ -177,7 +177,7 @@ def _heads_left(stack: Stack, at: Module, heads: int) -> tuple[int, ...]:
 
 
 def _those_there(query: str, outputs: int, width: int, left: tuple[int, ...], heads: int) -> tuple[int, ...]:
-    """The heads in a weight of that height: those that pruning has left, or all where it did not touch the weight."""
+    """The heads in a weight with this number of outputs: those left by pruning, or all if it was not pruned."""
     if outputs == heads * width:
         return tuple(range(heads))
     if outputs != len(left) * width:
@@ -189,9 +189,9 @@ def _those_there(query: str, outputs: int, width: int, left: tuple[int, ...], he
 
 
 def _kv_heads_of_fused(entry: Attention, named: int | None, blocks: int, heads: int) -> int:
-    """Key heads of a fused weight of that many blocks: as the config says, else one for each query head.
+    """The number of key heads in a fused weight of this many blocks: as in the config, or one for each query head.
 
-    Where the type has one for all query heads or not by other words of the config, the height tells which.
+    If the model type may have a single key head for all query heads, the number of blocks decides.
     """
     if not entry.one_kv_head:
         return named or heads
@@ -201,27 +201,27 @@ def _kv_heads_of_fused(entry: Attention, named: int | None, blocks: int, heads: 
 def _value_and_output(
     entry: Attention, layout: Layout, modules: tuple[str, str], shapes: Mapping[str, Size], widths: tuple[int, int]
 ) -> tuple[str, str]:
-    """The weights beside query and key, by the names of these; "" unless both are there and nothing between."""
+    """The value and output weights, by the names of query and key; "" unless both exist with nothing in between."""
     separate = re.sub("key|k(?=_|$)", lambda k: "value" if k[0] == "key" else "v", entry.key)
     named, (module, keys) = entry.key if layout.rows else separate, modules
     value, beside = entry.tensor(keys, named), module.rpartition(".")[0]
     outputs = (entry.tensor(beside if name[:3] == "../" else module, name.removeprefix("../")) for name in OUTPUTS)
     output = next((name for name in outputs if name in shapes), "")
     between = layout.gated or any(entry.tensor(module, name) in shapes for name in BETWEEN)
-    side = 1 - layout.transposed  # of the output map, along which its heads stand
+    side = 1 - layout.transposed  # the dimension of the output map along which the heads are arranged
     fits = value in shapes and (layout.rows or shapes[value][0] == widths[0])
     square = fits and output and shapes[output][side] == widths[1] and shapes[output][1 - side] == shapes[value][side]
     return (value, output) if entry.linear and square and not between else ("", "")
 
 
 def _of_layer(stack: Stack, key: str, at: Module) -> int | None:
-    """A count that a config gives for all layers, in a list by the module's first number, or for single layers."""
+    """A number that a config gives for all layers, in a list indexed by the first number of the module, or by layer."""
     if not key:
         return None
     layer = at.numbers[0] if at.numbers else 0
     single = stack.config.get("per_layer_config", dict[Any, dict[str, Any]]) or {}
     changes = single.get(f"{layer}", single.get(layer)) or {}
-    other = stack.config.get("attention_other_setting", dict[str, Any]) or {}  # of one kind of layers, as of Step 3.5
+    other = stack.config.get("attention_other_setting", dict[str, Any]) or {}  # for one kind of layers, as in Step 3.5
     kinds = stack.config.get("layer_types", list[Any] | None) or []
     if other and layer < len(kinds) and kinds[layer] == other.get("attention_type"):
         changes = other | changes
@@ -233,7 +233,7 @@ def _of_layer(stack: Stack, key: str, at: Module) -> int | None:
     count = stack.config.get(key, Count | Counts)
     if not isinstance(count, list):
         return count
-    # layers differ in stages, as of Swin, in pruned decoders with grouped keys, and in types that are registered
+    # layers differ in models with stages such as Swin, in pruned decoders with grouped keys, and in registered types
     if isinstance(default_sizes().get(model_type, {}).get(key), int) and not stack.entry.kv_heads:
         raise CheckpointError(
             f"{key} is {f'{count}'[:80]} in the config, but {model_type} models have one number for all layers;"

@@ -1,13 +1,13 @@
-"""What the reader knows of the keys of a configuration, and what a layer has in its logits beside ``W_qk``.
+"""What we know about configuration keys, and which components of the logits of a layer are not part of ``W_qk``.
 
-``keys.json``, which tests/checkpoints/make_keys.py writes from the pinned transformers, holds the keys that may concern
-attention, with the model types that have each and its default there, and the names of all other keys by model types.
-The reader follows the keys of attention in the model types that have them: tests/checkpoints/sweep_keys.py changes each
-of them and compares the layers read with the model itself. A key that a model type does not have is unknown there, and
-is named where it is set.
+``keys.json`` is written by tests/checkpoints/make_keys.py from the pinned version of transformers. It contains the keys
+that may concern attention, with the model types that have each of them and its default there, and the names of all
+other keys by model types. attngeo takes the keys of attention into account in the model types that have them:
+tests/checkpoints/sweep_keys.py changes each of them and compares the layers that are read with the model itself. If a
+configuration sets a key that its model type does not have, the key is reported as unknown.
 
-``beside.json``, of the same origin, holds what the models of each type have in their attention modules: it tells so
-where a file holds queries and keys alone. It also holds the keys that decide whether queries have biases.
+``beside.json`` is written in the same way. It contains the components in the attention modules of each model type, for
+files that contain only queries and keys, and the keys that determine whether queries have biases.
 """
 
 import json
@@ -19,7 +19,7 @@ from typing import Any
 
 from attngeo.checkpoints.architectures.entry import Attention, Tower
 
-# what a layer may have in its logits beside W_qk, by the words of Attention.beside
+# components of the logits that are not part of W_qk, by the keys of Attention.beside
 BESIDE = {
     "distances": "positions encoded by a bias of the logits for each distance",
     "relative": "positions encoded by keys for each distance",
@@ -36,13 +36,13 @@ BESIDE = {
     "entities": "attention between tokens and entities, which has queries of its own",
     "sinks": "attention sinks, which are further logits that belong to no token",
 }
-# tensors in an attention module, by the names that only such tensors have
+# patterns of tensor names in an attention module that only these components have
 NORMS = re.compile(r"(.*[._])?((q|k|qk|query|key)_?(layer_?)?norms?|(layer_?norm|norm|ln)_?(q|k|qk))(\..*)?")
 BIASES = re.compile(r"(.*[._])?((q|query|qkv|in_proj|pos)_bias(_[uv])?|bias_[uv])")
 RELATIVE = "rel_pos_h"  # in attention over images
 NORMALISATIONS = re.compile(r"(norm|(^|[._])ln(_|\d)?)[^.]*\.\w+$", re.IGNORECASE)  # in the names of tensors in a layer
 SINKS = re.compile(r"(.*[._])?(sinks|softmax_offset|attention_sink_bias|bias_k)")
-# keys that, where they are set, put the same into the logits of every model type that has them
+# keys that add the same component to the logits of every model type that has them
 KEYS = {
     "attn_logit_softcapping": "cap",
     "clip_qkv": "clip",
@@ -57,14 +57,15 @@ KEYS = {
     "sliding_windows": "hidden",
     "window_size": "hidden",
 }
-# values that older versions of transformers wrote into configurations, and that leave the attention as it is
+# values that older versions of transformers wrote into configurations and that do not change the attention
 FORMER_DEFAULTS = {"position_embedding_type": "absolute"}
-LONGEST = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx")  # keys of the length of the longest text
+# keys that contain the maximum length of a text
+LONGEST = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx")
 
 
 @cache
 def _known() -> tuple[dict[str, dict[str, Any]], dict[str, frozenset[str]]]:
-    """Of each key of attention its default by model type; of each other key the model types, or none if all have it."""
+    """The defaults of each attention key by model type, and the model types of each other key (none if all have it)."""
     content = json.loads(Path(__file__).with_name("keys.json").read_text(encoding="utf-8"))
     defaults = {
         key: {model_type: value for value, types in groups for model_type in types.split()}
@@ -76,7 +77,7 @@ def _known() -> tuple[dict[str, dict[str, Any]], dict[str, frozenset[str]]]:
 
 @cache
 def _of_types() -> dict[str, dict[str, frozenset[str]]]:
-    """Of each word of `BESIDE` the model types by part whose tensors show it; of "keys" those by key of biases."""
+    """For each key of `BESIDE`, the model types that have it, by part; for "keys", those by the key about biases."""
     content = json.loads(Path(__file__).with_name("beside.json").read_text(encoding="utf-8"))
     return {
         word: {part: frozenset(types.split()) for part, types in by_part.items()} for word, by_part in content.items()
@@ -84,12 +85,12 @@ def _of_types() -> dict[str, dict[str, frozenset[str]]]:
 
 
 def default(model_type: str, key: str) -> Any:
-    """The default of a key of attention; None where the model type has no such key."""
+    """The default of a key of attention, or None if the model type does not have this key."""
     return _known()[0].get(key, {}).get(model_type)
 
 
 def unknown_keys(values: Mapping[str, Any], model_types: Collection[str]) -> list[str]:
-    """Keys that a configuration sets and that none of its model types is known to have, as ``key = value``."""
+    """The keys in a configuration that none of its model types is known to have, as ``key = value``."""
     defaults, other = _known()
     unknown: list[str] = []
     if not _model_types() & set(model_types):
@@ -109,7 +110,7 @@ def unknown_keys(values: Mapping[str, Any], model_types: Collection[str]) -> lis
 
 
 def unfollowed_keys(entry: Attention | Tower, values: Mapping[str, Any], model_type: str) -> list[str]:
-    """Keys that change the attention of a stack in a way that its layers do not show, as ``key = value``."""
+    """The keys that change the attention of a stack in a way that we do not take into account, as ``key = value``."""
     return [
         f"{key} = {values[key]!r}"[:80]
         for key in entry.unfollowed
@@ -120,7 +121,7 @@ def unfollowed_keys(entry: Attention | Tower, values: Mapping[str, Any], model_t
 def beside(
     entry: Attention, values: Mapping[str, Any], model_type: str, tensors: Collection[str], causal: bool
 ) -> list[str]:
-    """What a layer has in its logits beside ``W_qk``, by the words of `BESIDE`.
+    """The components of the logits of a layer that are not part of ``W_qk``, as keys of `BESIDE`.
 
     Args:
         entry: of its stack.
@@ -134,7 +135,7 @@ def beside(
         value = _setting(values, model_type, key)
         if value and (word != "hidden" or _hides_tokens(value, values, model_type, causal)):
             found.add(word)
-    apart = values.get("attn_config")  # where MPT and DBRX keep what concerns their attention
+    apart = values.get("attn_config")  # MPT and DBRX store the settings of their attention here
     if isinstance(apart, Mapping) and apart.get("clip_qkv"):
         found.add("clip")
     if any(NORMS.fullmatch(name) for name in tensors):
@@ -151,7 +152,8 @@ def beside(
 def beside_by_type(
     entry: Attention, values: Mapping[str, Any], model_type: str, part: str, names: Collection[str]
 ) -> list[str]:
-    """What a layer has beside ``W_qk`` by its model type, where files without such tensors cannot tell.
+    """The components of a layer that are not part of ``W_qk`` according to its model type, if the files cannot show
+    them.
 
     Args:
         entry: of its stack.
@@ -167,7 +169,7 @@ def beside_by_type(
         by_key["biases"] = any(_setting(values, model_type, key) for key in bias_keys)
     if entry.norm_if:
         by_key["gains"] = bool(_setting(values, model_type, entry.norm_if))
-    parts = (part, entry.part)  # which differ where a configuration makes an encoder a decoder, or the reverse
+    parts = (part, entry.part)  # these differ if a configuration turns an encoder into a decoder, or the reverse
     return [
         word
         for word in BESIDE
@@ -176,7 +178,7 @@ def beside_by_type(
 
 
 def bias_remark(entry: Attention, values: Mapping[str, Any], model_type: str, tensors: Collection[str]) -> str:
-    """That a configuration and the tensors of an attention module disagree on the biases of its queries, or ""."""
+    """A sentence if the configuration and the tensors of a layer disagree on the biases of its queries, or ""."""
     has_biases = f"{entry.query}.bias" in tensors
     for key in _bias_keys(model_type):
         value, place = _setting(values, model_type, key), "" if key in values else " by default"
@@ -194,7 +196,7 @@ def bias_remark(entry: Attention, values: Mapping[str, Any], model_type: str, te
 
 
 def norm_remark(model_type: str, names: Collection[str]) -> str:
-    """That neither the model type nor the tensors in a layer tell whether it has a layer normalisation, or ""."""
+    """A sentence if neither the model type nor the tensors show whether a layer has a layer normalisation, or ""."""
     if model_type in _model_types() or any(map(NORMALISATIONS.search, names)):
         return ""
     return (
@@ -209,7 +211,7 @@ def _bias_keys(model_type: str) -> list[str]:
 
 
 def _setting(values: Mapping[str, Any], model_type: str, key: str) -> Any:
-    """What a configuration says of a key, or the default of its model type; None if the model type has no such key."""
+    """The value of a key in a configuration, or the default of its model type; None if the type has no such key."""
     defaults, _ = _known()
     has_key = model_type in defaults.get(key, ()) or model_type not in _model_types()
     return values.get(key, default(model_type, key)) if has_key else None
@@ -223,7 +225,7 @@ def _model_types() -> frozenset[str]:
 
 
 def _hides_tokens(window: Any, values: Mapping[str, Any], model_type: str, causal: bool) -> bool:
-    """Whether a window that a configuration states is used in some layer, and is smaller than the longest text."""
+    """Whether the window in a configuration is used in any layer and is shorter than the longest text."""
     longest = [_setting(values, model_type, key) for key in LONGEST]
     lengths = [length for length in longest if isinstance(length, int) and length > 0]
     to_one_side = window if causal or not isinstance(window, int) else window // 2

@@ -1,7 +1,7 @@
-"""From entries, a config and the names and shapes in a checkpoint's files to the tensors of every layer.
+"""Finding the tensors of every layer from the entries, a config, and the names and shapes of the tensors in files.
 
 `stacks` finds the attention stacks of a model and the names of their weights, `heads` finds the heads of one layer, and
-`keys` finds what a layer has in its logits beside ``W_qk``.
+`keys` finds the components of the logits that are not part of ``W_qk``.
 """
 
 import re
@@ -39,13 +39,15 @@ from attngeo.checkpoints.architectures.stacks import (
 )
 from attngeo.errors import CheckpointError
 
-ROTATION = re.compile(r"(\w+_)?rope_|rotary|use_mrope|partial_rotary")  # how keys begin that say how positions rotate
-CHUNKED = "chunked_attention"  # a kind of layers that hide later tokens, whatever else a configuration says
+# beginnings of config keys that describe rotations
+ROTATION = re.compile(r"(\w+_)?rope_|rotary|use_mrope|partial_rotary")
+CHUNKED = "chunked_attention"  # a kind of layer that hides later tokens, whatever else a configuration says
 OTHER_NAMES = (
     " If these are queries and keys under other names, add the names with attngeo.register_architecture or --register."
 )
 RELATIVE = ("relative_key", "relative_key_query")  # positions in the logits of BERT and others
-OPENED = "denoise_model"  # the module in which DiffuGPT and DiffuLLaMA keep a decoder whose causal mask they open
+# the module in DiffuGPT and DiffuLLaMA that contains a decoder, whose causal mask their code removes
+OPENED = "denoise_model"
 # number of the stack, whether it stores weights (in, out), query or key, numbers in the module's name
 Place = tuple[int, bool, str, tuple[int, ...]]
 
@@ -54,8 +56,8 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
     """The plan of every attention layer, by part and layer, from config.json and the shapes of the tensors.
 
     Raises:
-        CheckpointError: the model_type is unknown or refused, no attention is there, layers are missing, or shapes
-            and config disagree.
+        CheckpointError: the model type is unknown or refused, there is no attention, layers are missing, or shapes and
+            config disagree.
     """
     stacks = [as_named(stack, shapes) for stack in stacks_of(architectures, top_config(config))]
     plans: list[LayerPlan] = []

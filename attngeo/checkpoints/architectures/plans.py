@@ -1,4 +1,4 @@
-"""The tensors of one layer's attention, and how its form is read from them and written into them."""
+"""The tensors of the attention of one layer, and how the form of the layer is read from them and written into them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,40 +16,40 @@ class LayerPlan:
     """The names and shapes of the tensors from which the form of one attention layer is computed."""
 
     part: Part
-    layer: int  # counted within the part
+    layer: int  # number within the part
     causal: bool
     module: str  # name of the attention module in the file
-    query: str  # tensor names; the same where one tensor holds both
+    query: str  # tensor names, which are equal if one tensor contains both
     key: str
-    value: str  # "" where it or the output is not known, or not there
+    value: str  # "" if the value or the output is missing or unknown
     output: str
     layout: Layout
     heads: int
     kv_heads: int
     d_head: int
-    positions: Positions | None = None  # with the names of its tensors in the file, "" where they are not there
-    norm: str = ""  # tensor with the gain of the layer normalisation before, "" where none is known
-    norm_offset: int = 0  # to be added to it
-    beside: tuple[str, ...] = ()  # what its logits have beside W_qk, by the words of `keys.BESIDE`
-    head_numbers: tuple[int, ...] = ()  # of those that pruning has left, () where all are there
-    keys_of: int | None = None  # layer of the same part whose keys this one attends to, None where it makes its own
-    key_norm: str = ""  # the normalisation before those keys, "" where it is `norm`
+    positions: Positions | None = None  # with the names of its tensors in the file, "" if they are missing
+    norm: str = ""  # tensor with the gain of the preceding layer normalisation, "" if none is known
+    norm_offset: int = 0  # number that is added to this gain
+    beside: tuple[str, ...] = ()  # components of the logits that are not part of W_qk, as keys of `keys.BESIDE`
+    head_numbers: tuple[int, ...] = ()  # original numbers of the heads left by pruning, () if none were pruned
+    keys_of: int | None = None  # layer of the same part whose keys are used, None if this layer computes its own
+    key_norm: str = ""  # the normalisation before these keys, "" if it is `norm`
     model_type: str = ""  # of the configuration that speaks of it
-    remarks: tuple[str, ...] = ()  # what a reader of its scores should know, in whole sentences
-    place: int = 0  # the first number in the module's name, by which configurations count layers
+    remarks: tuple[str, ...] = ()  # sentences for readers of its scores
+    place: int = 0  # the first number in the name of the module, which configurations use to count layers
     settings: Config | None = field(default=None, compare=False, repr=False)  # the configuration that speaks of it
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The numbers of the heads, those before pruning."""
+        """The original numbers of the heads, before pruning."""
         return self.head_numbers or tuple(range(self.heads))
 
     def names(self, matrix: Matrix) -> tuple[str, str]:
-        """The tensors of a matrix's left and right factor."""
+        """The names of the tensors with the left and the right factor of a matrix."""
         return (self.query, self.key) if matrix == "qk" else (self.output, self.value)
 
     def spans(self, matrix: Matrix = "qk") -> dict[str, tuple[int, int] | None]:
-        """Tensors to read, each with the stored rows [start, stop) that matter; None means all of it."""
+        """The tensors to read, each with the stored rows [start, stop) that are needed, or None for all rows."""
         spans: dict[str, tuple[int, int] | None] = dict.fromkeys(self.names(matrix))
         if self.layout.rows is not None and not self.layout.transposed:
             q, k, v = self.layout.rows(self.heads, self.kv_heads, self.d_head)
@@ -64,16 +64,16 @@ class LayerPlan:
         return self.layout.rows(self.heads, self.kv_heads, self.d_head) if self.layout.rows else (slice(None),) * 3
 
     def store(self, form: BilinearForm, tensors: Mapping[str, Tensor]) -> None:
-        """Write a form into the tensors, whole ones, that it is read from."""
+        """Write a form into the whole tensors from which it is read."""
         for name, factor, where in zip(self.names("qk"), (form.wq, form.wk), self.rows(), strict=False):
             weight = tensors[name].T if self.layout.transposed else tensors[name]
             weight[where] = factor.mT.flatten(0, 1).to(weight.dtype)
 
     def form(self, tensors: Mapping[str, Tensor], matrix: Matrix = "qk") -> BilinearForm:
-        """The layer's form, from the tensors that `spans` asked for."""
+        """The form of the layer, from the tensors that `spans` lists."""
         left, right = (tensors[name].T if self.layout.transposed else tensors[name] for name in self.names(matrix))
         q, k, v = self.rows()
         left, right = (left[q], right[k]) if matrix == "qk" else (left, right[v])
         dtype = promote_types(left.dtype, right.dtype)
-        left = left if matrix == "qk" else left.T  # the output map reads heads and writes d
+        left = left if matrix == "qk" else left.T  # the output map has the heads as inputs and d outputs
         return BilinearForm.from_linear(left.to(dtype), right.to(dtype), self.d_head)

@@ -1,8 +1,8 @@
 """The gains of norms on queries and keys, which can be folded into the factors of W_qk.
 
 Such a norm divides a query by a positive number that depends on the token and multiplies its coordinates by gains. The
-gains belong to the weights and the division does not. ``qk_norms.yml`` names the model types whose norms are known; the
-oracle of the tests compares each of them with the attention of the model itself.
+gains are weights, but the division depends on the token. ``qk_norms.yml`` lists the model types whose norms are known.
+The tests compare each of them with the attention of the model itself.
 """
 
 from collections.abc import Collection
@@ -25,8 +25,8 @@ class QkNorms(Struct, frozen=True, forbid_unknown_fields=True):
 
     Args:
         model_types: their names, separated by spaces.
-        names: of the norms of queries and of keys, beside the weights.
-        offset: what is added to the weight of a norm, 1 where a weight of 0 leaves all as it is.
+        names: names of the norms of queries and of keys, which are next to the weights.
+        offset: number that is added to the weight of a norm; 1 if a weight of 0 stands for a gain of 1.
         centred: whether a norm subtracts the mean of the coordinates first.
         after_rotation: whether positions rotate queries and keys before their norms.
     """
@@ -40,7 +40,7 @@ class QkNorms(Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def known_norms() -> dict[str, QkNorms]:
-    """What is known of norms of queries and keys by model_type."""
+    """What we know about the norms of queries and keys, by model type."""
     stated = yaml.safe_load(Path(__file__).with_name("qk_norms.yml").read_text(encoding="utf-8"))
     return {model_type: norms for norms in convert(stated, list[QkNorms]) for model_type in norms.model_types.split()}
 

@@ -1,7 +1,7 @@
-"""How positions rotate the queries and keys of a layer, as its configuration tells.
+"""How positions rotate the queries and keys of a layer, according to its configuration.
 
-``rotary.yml`` names the model types whose rotations are known, with what their configurations may leave unsaid. The
-oracle of the tests compares each of them with the attention of the model itself.
+``rotary.yml`` lists the model types whose rotations are known, with values that their configurations may leave out. The
+tests compare each of them with the attention of the model itself.
 """
 
 import math
@@ -21,20 +21,20 @@ from attngeo.errors import CheckpointError
 
 
 class NoRotation(CheckpointError):
-    """A part of a model has no rotary positions, or none that are known."""
+    """A part of a model has no rotary positions, or they are not known."""
 
 
 Positive = Annotated[float, Meta(gt=0, le=1e12)]
 Factors = Annotated[list[Positive], Meta(max_length=4096)]
-# how the base, and the share of rotated coordinates, are called in configurations
+# names of the base and of the share of rotated coordinates in configurations
 BASES = ("rope_theta", "global_rope_theta", "rotary_emb_base")
 UNCERTAIN = ("unknown", "none-or-in-attention")  # kinds of positions that may be rotary
-LOCAL = "sliding_attention"  # how layers with near attention are called
+LOCAL = "sliding_attention"  # name of layers that attend only to nearby tokens
 SHARES = ("partial_rotary_factor", "rotary_pct", "rope_pct")
 LONGEST = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx")
 ABOUT_ROTATIONS = re.compile("rope|rotary|rotation")  # in the names of keys
 FOLLOWED = {*BASES, *SHARES, "rotary_dim", "rope_parameters", "rope_scaling", "no_rope_layers"}
-FOLLOWED |= {"no_rope_layer_interval"}  # which no_rope_layers was made from
+FOLLOWED |= {"no_rope_layer_interval"}  # from which no_rope_layers was computed
 OF_SCALINGS = set(
     """rope_theta partial_rotary_factor rope_type type factor original_max_position_embeddings low_freq_factor
     high_freq_factor attention_factor beta_fast beta_slow mscale mscale_all_dim truncate short_factor long_factor
@@ -43,15 +43,17 @@ OF_SCALINGS = set(
 
 
 class Rotary(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is known of the rotations of some model types.
+    """What we know about the rotations of some model types.
 
     Args:
         model_types: their names, separated by spaces.
         pairs: which coordinates turn together: "halves" for (c, c + n), "neighbours" for (2c, 2c + 1).
-        base: where configurations leave it unsaid; 0: they never do.
-        share: of the coordinates that are rotated, where configurations leave it unsaid; None: all are, always.
-        local: config key of the base in layers with near attention, which no scaling changes; "" where all have one.
-        local_only: whether only layers with near attention are rotated, if the model has such layers.
+        base: the base, if configurations leave it out; 0 if they never do.
+        share: share of the coordinates that are rotated, if configurations leave it out; None if all of them always
+            are.
+        local: config key of the base in layers that attend only to nearby tokens, which no scaling changes; "" if all
+            layers have the same base.
+        local_only: whether only layers that attend to nearby tokens are rotated, if the model has such layers.
         listed: whether the config lists the layers that are rotated, in ``no_rope_layers``.
     """
 
@@ -66,18 +68,18 @@ class Rotary(Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def known_rotations() -> dict[str, Rotary]:
-    """What is known of rotations by model_type."""
+    """What we know about rotations, by model type."""
     stated = yaml.safe_load(Path(__file__).with_name("rotary.yml").read_text(encoding="utf-8"))
     groups = convert(stated["rotations"], list[Rotary])
     return {model_type: group for group in groups for model_type in group.model_types.split()}
 
 
 def rotation_of(plan: LayerPlan, m: int) -> Rotation | None:
-    """The rotation of a layer between tokens at distance m; None where the layer does not rotate.
+    """The rotation of a layer between tokens at distance m, or None if the layer does not rotate queries and keys.
 
     Raises:
-        NoRotation: the layer has no rotary positions, or none that are known.
-        CheckpointError: texts do not reach that distance, or the config rotates in a way that is not known.
+        NoRotation: the layer has no rotary positions, or they are not known.
+        CheckpointError: the distance does not occur in texts, or the rotation in the config is not known.
     """
     known = known_rotations().get(plan.settings.model_type) if plan.settings else None
     if plan.part == "cross":
@@ -127,7 +129,7 @@ def longest_text(values: Mapping[str, Any]) -> int | None:
 
 
 def limit_of(plan: LayerPlan, m: int) -> int | None:
-    """The longest text in which a layer has the rotation of `rotation_of`; None where all texts have the same."""
+    """The longest text in which a layer has the rotation of `rotation_of`, or None if it is the same in all texts."""
     if plan.settings is None:
         return None
     values = plan.settings.values
@@ -164,7 +166,7 @@ def _rotates(plan: LayerPlan, known: Rotary, values: Mapping[str, Any]) -> bool:
 
 
 def _kind_of_layer(values: Mapping[str, Any], place: int) -> str:
-    """Whether a layer attends to all tokens or to near ones, "" where the config does not tell."""
+    """The kind of a layer, which attends to all tokens or only to nearby tokens; "" if the config does not say it."""
     kinds = value_of(values, "layer_types", list[str] | None)
     if kinds and place < len(kinds):
         return kinds[place]
@@ -178,9 +180,10 @@ def _kind_of_layer(values: Mapping[str, Any], place: int) -> str:
 
 
 def _parameters(known: Rotary, values: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """What the config says of the rotation of a kind of layers.
+    """The parameters of the rotation in the config, for one kind of layers.
 
-    Versions of transformers before 5 keep bases beside ``rope_scaling``, and those of near attention by other names.
+    Versions of transformers before 5 store bases next to ``rope_scaling``, and use other names for those of layers that
+    attend only to nearby tokens.
     """
     stated = value_of(values, "rope_parameters", dict[str, Any] | None) or {}
     several = any(isinstance(each, Mapping) for each in stated.values())
@@ -199,7 +202,7 @@ def _parameters(known: Rotary, values: Mapping[str, Any], kind: str) -> dict[str
 
 
 def _coordinates(stated: Mapping[str, Any], d_head: int, known: Rotary) -> int:
-    """How many coordinates of a head are rotated."""
+    """The number of rotated coordinates of a head."""
     share = next((s for key in SHARES if (s := value_of(stated, key, Positive | None))), None)
     number = value_of(stated, "rotary_dim", int | None)
     if known.share is None and (number or (share or 1) != 1):
@@ -217,7 +220,7 @@ def _coordinates(stated: Mapping[str, Any], d_head: int, known: Rotary) -> int:
 def _scaled(
     stated: Mapping[str, Any], values: Mapping[str, Any], base: float, n: int, d_head: int, m: int
 ) -> tuple[list[float], float]:
-    """The frequencies of n pairs as the scaling of the config changes them, and the factor of rotated coordinates.
+    """The frequencies of n pairs after the scaling of the config, and the factor of rotated coordinates.
 
     Raises:
         CheckpointError: the scaling is not known, or depends on the length of the text.
@@ -226,17 +229,17 @@ def _scaled(
     """
     kind = value_of(stated, "rope_type", str | None) or value_of(stated, "type", str | None) or "default"
     frequencies = [base ** (-c / n) for c in range(n)]
-    if kind in ("default", "mrope"):  # mrope turns tokens of text like the default
+    if kind in ("default", "mrope"):  # mrope rotates text tokens like the default
         return frequencies, 1.0
     longest = value_of(values, "max_position_embeddings", int | None)
-    if kind == "dynamic" and longest:  # like the default in texts of up to that length, which is all that is scored
+    if kind == "dynamic" and longest:  # like the default in texts of up to this length, to which our scores refer
         return frequencies, 1.0
     original = value_of(values, "original_max_position_embeddings", int | None)
     original = original or value_of(stated, "original_max_position_embeddings", int | None) or longest
     factor = value_of(stated, "factor", Positive | None)
     if kind == "proportional":
         turned = [base ** (-2 * c / d_head) / (factor or 1) for c in range(n)]
-        return turned + [0.0] * (d_head // 2 - n), 1.0  # pairs are those of the whole head
+        return turned + [0.0] * (d_head // 2 - n), 1.0  # pairs are formed in the whole head
     if kind in ("yarn", "longrope", "su") and longest and original:
         factor = factor or longest / original
     if factor is None:
@@ -263,9 +266,9 @@ def _scaled(
 
 
 def _llama3(frequency: float, factor: float, original: int, stated: Mapping[str, Any]) -> float:
-    """A frequency of Llama 3.1: short waves stay, long ones are stretched, and those between are in between."""
+    """A frequency of Llama 3.1: short waves stay unchanged, long waves are stretched, others are interpolated."""
     low, high = (value_of(stated, f"{which}_freq_factor", Positive) or 0.0 for which in ("low", "high"))
-    waves = original * frequency / (2 * math.pi)  # in the original length
+    waves = original * frequency / (2 * math.pi)  # number of waves in the original length
     if not 0 < low < high:
         raise CheckpointError("the config does not say which waves its scaling 'llama3' stretches")
     share = min(max((waves - low) / (high - low), 0.0), 1.0)
@@ -275,7 +278,7 @@ def _llama3(frequency: float, factor: float, original: int, stated: Mapping[str,
 def _yarn(
     frequencies: list[float], base: float, factor: float, original: int, stated: Mapping[str, Any]
 ) -> list[float]:
-    """Frequencies of YaRN (Peng et al. 2023, arXiv 2309.00071): the slow ones are divided by the factor."""
+    """Frequencies of YaRN (Peng et al. 2023, arXiv 2309.00071): low frequencies are divided by the factor."""
     n = len(frequencies)
     fast, slow = (value_of(stated, f"beta_{which}", Positive | None) for which in ("fast", "slow"))
     ends = [n * math.log(original / (turns * 2 * math.pi)) / math.log(base) for turns in (fast or 32, slow or 1)]
@@ -288,7 +291,7 @@ def _yarn(
 
 
 def _yarn_attention(factor: float, stated: Mapping[str, Any]) -> float:
-    """The factor of rotated coordinates that YaRN takes where the config names none."""
+    """The factor of rotated coordinates in YaRN, if the config contains none."""
 
     def grown(by: float) -> float:
         return 0.1 * by * math.log(factor) + 1 if factor > 1 else 1.0

@@ -1,4 +1,4 @@
-"""The attention stacks of a model, those of the models inside it included, and how the names of their weights look."""
+"""The attention stacks of a model, including those of models inside it, and patterns for the names of their weights."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -17,12 +17,12 @@ from attngeo.errors import CheckpointError
 from attngeo.inputs import checked
 
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
-Layers = Annotated[int, Meta(ge=0, le=1_000_000)]  # 0 where a tower is absent, or heads where a layer has no attention
-Counts = Annotated[list[Layers], Meta(min_length=1, max_length=1000)]  # by stage, or by layer
+Layers = Annotated[int, Meta(ge=0, le=1_000_000)]  # 0 if there is no such tower, or if a layer has no attention
+Counts = Annotated[list[Layers], Meta(min_length=1, max_length=1000)]  # per stage or per layer
 Name = Annotated[str, Meta(max_length=200)]
 
 
-# model types of the first months of Falcon, whose code was on the Hub, and the former names of its keys
+# former model types and config keys of Falcon, from the time when its code was on the Hub
 FORMER_TYPES = {"RefinedWeb": "falcon", "RefinedWebModel": "falcon"}
 FORMER_KEYS = {"falcon": {"n_head": "num_attention_heads", "n_head_kv": "num_kv_heads", "n_layer": "num_hidden_layers"}}
 
@@ -31,12 +31,12 @@ UNTESTED = "We have not tested this type yet"  # a reason in left_out.yml, besid
 
 
 class Misfit(CheckpointError):
-    """Names or shapes of tensors are not those of the model that the config tells."""
+    """The names or shapes of tensors do not fit the model that the config describes."""
 
 
 @dataclass(frozen=True)
 class Stack:
-    """An attention entry, the config that speaks of it, and where its modules are, or are not: in towers beside it."""
+    """An attention entry with its config, the towers that contain its modules, and the other towers, which do not."""
 
     entry: Attention
     config: "Config"
@@ -53,9 +53,10 @@ class Config:
     nested: bool
 
     def get(self, key: str, kind: Any = Count) -> Any:
-        """A value of a kind, or None; where a nested config says nothing, that of its model_type by default.
+        """A value of the given type, or None. In nested configs, the default of the model type replaces a missing
+        value.
 
-        A key such as "encoder.num_layers" is that of a config in this one, unless there is one of that name.
+        A key such as "encoder.num_layers" refers to a nested config, unless this config has a key of that name.
         """
         values, (*inside, name) = self.values, key.split(".") if key not in self.values else [key]
         for inner in inside:
@@ -65,7 +66,7 @@ class Config:
         return default_sizes().get(self.model_type, {}).get(key)
 
     def of(self, entry: Attention) -> "Config":
-        """The config that speaks of an entry: this one, or the one inside it that has the entry's number of heads."""
+        """The config of an entry: this config, or the nested one that contains the number of heads of the entry."""
         if entry.heads in self.values or "." not in entry.heads:
             return self
         *inside, _ = entry.heads.split(".")
@@ -84,10 +85,10 @@ class Config:
 
 
 def value_of(config: Mapping, key: str, kind: Any) -> Any:
-    """A value of a config if it is of a kind; None where there is none.
+    """A value of a config, which must have the given type, or None if there is none.
 
     Raises:
-        CheckpointError: it is of another kind.
+        CheckpointError: the value has another type.
     """
     return checked(
         config.get(key),
@@ -100,20 +101,20 @@ def value_of(config: Mapping, key: str, kind: Any) -> Any:
 
 @cache
 def default_sizes() -> dict[str, dict[str, Any]]:
-    """Heads and layers by model_type, for what nested configs leave out."""
+    """Numbers of heads and layers by model type, for nested configs that leave them out."""
     groups = yaml.safe_load(Path(__file__).with_name("defaults.yml").read_text(encoding="utf-8"))
     return {model_type: group["sizes"] for group in groups for model_type in group["model_types"]}
 
 
 @cache
 def reasons_left_out() -> dict[str, str]:
-    """Why model types of transformers are not read, by model_type, apart from types that nobody has tested."""
+    """The reasons why model types of transformers are not supported, apart from untested types."""
     groups = yaml.safe_load(Path(__file__).with_name("left_out.yml").read_text(encoding="utf-8"))
     return {name: why for why, names in groups.items() if why != UNTESTED for name in names}
 
 
 def top_config(config: Mapping) -> Config:
-    """The configuration of a whole model, former names of its type and of its keys replaced."""
+    """The configuration of a whole model, in which former names of the model type and of keys are replaced."""
     model_type = value_of(config, "model_type", Name) or ""
     model_type = FORMER_TYPES.get(model_type, model_type)
     former = FORMER_KEYS.get(model_type, {})
@@ -128,7 +129,7 @@ def stacks_of(
     around: tuple[str, ...] = (),
     beside: tuple[str, ...] = (),
 ) -> Iterator[Stack]:
-    """A model's attention stacks, those of the models inside it included; ``around`` are the types it is inside of."""
+    """The attention stacks of a model and of the models inside it; ``around`` are the types of enclosing models."""
     name = config.model_type
     if not name:
         raise CheckpointError(
@@ -165,15 +166,15 @@ def stacks_of(
 
 
 def as_named(stack: Stack, shapes: Mapping[str, Size]) -> Stack:
-    """The stack with the names of files, or with those of models in memory if only they are there."""
-    if modules_of(stack, shapes):  # names of memory may be those of several parts of a complete model
+    """The stack with the names in files, or with the names in memory if only these exist."""
+    if modules_of(stack, shapes):  # because in a complete model, several parts may have the names in memory
         return stack
     in_memory = renamed(stack)
     return in_memory if modules_of(in_memory, shapes) else stack
 
 
 def renamed(stack: Stack) -> Stack:
-    """The stack with the names of models in memory, where those differ from the names of files."""
+    """The stack with the names in memory, if they differ from the names in files."""
     if stack.entry.in_memory is None:
         return stack
     module, query, key = stack.entry.in_memory
@@ -182,7 +183,7 @@ def renamed(stack: Stack) -> Stack:
 
 
 def modules_of(stack: Stack, shapes: Mapping[str, Size]) -> list[tuple[tuple[int, ...], str]]:
-    """The numbers and the name of each module with this stack's query tensor, in order."""
+    """The numbers and the name of each module with the query tensor of this stack, in order."""
     entry = stack.entry
     matches = [match for match in map(name_pattern(stack, entry.query).fullmatch, shapes) if match]
     prefixes = sorted({match[1] for match in matches})
@@ -195,14 +196,14 @@ def modules_of(stack: Stack, shapes: Mapping[str, Size]) -> list[tuple[tuple[int
 
 
 def name_pattern(stack: Stack, weight: str) -> re.Pattern:
-    """What the name of a stack's query or key weight is like: prefix, module, and the numbers in it."""
+    """A pattern for the name of the query or key weight of a stack, with groups for prefix, module and numbers."""
     numbered = re.escape(stack.entry.module).replace(r"\{\}", r"(0|[1-9]\d{0,8})")
     ending = stack.entry.tensor("m" if numbered else "", weight).removeprefix("m" if numbered else "")
     return any_prefix(stack, f"({numbered}){re.escape(ending)}")
 
 
 def any_prefix(stack: Stack, name: str) -> re.Pattern:
-    """A name within the stack's tower, after whatever prefix: the first group."""
+    """A pattern for a name within the tower of a stack, with any prefix as the first group."""
     within, beside = (
         ["|".join(map(re.escape, component.split("|"))) for component in components]
         for components in (stack.within, stack.beside)
