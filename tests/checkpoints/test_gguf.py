@@ -104,7 +104,7 @@ def test_what_cannot_be_scored_ends_in_one_sentence(written, refused):
         assert "no adapter, revision or other model type" in refused("score", path, option, "v1")
     piece, _ = written(name="whole-00001-of-00002.gguf")
     assert "whole-00002-of-00002.gguf" in refused("score", piece)
-    assert "made from" in refused("score", path, "--adapter", "nowhere")
+    assert "score the model from which it was made" in refused("score", path, "--adapter", "nowhere")
     said = refused("score", written()[0], "--matrix", "ov")
     assert "values and outputs of a GGUF file cannot be read; score W_qk instead (matrix 'qk')." in said
 

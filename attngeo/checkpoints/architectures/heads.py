@@ -158,7 +158,7 @@ def _require_matrix(name: str, shapes: Mapping[str, Size]) -> None:
 
 
 def _layout(entry: Attention, shape: Size) -> Layout:
-    """The layout of a tensor of this shape. Fused weights of nanoGPT, stored (out, in), are three times as high as wide."""
+    """The layout of a tensor of this shape. Fused weights of nanoGPT, (out, in), are three times as high as wide."""
     is_turned = entry.layout == LAYOUTS["conv1d_blocks"] and shape[0] == 3 * shape[1]
     return LAYOUTS["blocks"] if is_turned else entry.layout
 
