@@ -8,7 +8,7 @@ GAMMA = 2.0  # gamma of Def. 3.2; the paper does not state its value, and its re
 
 
 def require_gamma(gamma: float) -> None:
-    """Refuse what is no threshold.
+    """Refuse a gamma that cannot be a threshold.
 
     Raises:
         ParameterError: gamma is not a finite number >= 0.

@@ -61,18 +61,18 @@ class ScoreRow:
     n_cols_over: int
     dtype: str
     source: str
-    positions: str = ""  # type of positional encoding, "" where it is not known
+    positions: str = ""  # type of positional encoding, "" if it is not known
     n_heads: int = 1
-    coherence_symmetric: float = math.nan  # c_S, for random signs of heads with mean 1 and this sd and p
+    coherence_symmetric: float = math.nan  # c_S; its mean is 1 for random signs of the heads, with this sd and p
     coherence_symmetric_null_sd: float = math.nan
     coherence_symmetric_p: float = math.nan
-    coherence_skew: float = math.nan  # c_N, likewise; its p is that of the rank
+    coherence_skew: float = math.nan  # c_N, likewise; its p is the p of the rank
     coherence_skew_null_sd: float = math.nan
     coin_rank: float = math.nan  # share of the ways to transpose heads that give no higher symmetry
     coin_rank_p: float = math.nan
 
 
-# columns of each table of scores, and those that tables of checkpoints have beside
+# columns of every table of scores, and the additional columns in tables of checkpoints
 COLUMNS, TEXT, WHOLE = (
     tuple(column.name for column in fields(ScoreRow) if column.type in kinds and column.default is MISSING)
     for kinds in ((str, int, float), (str,), (int,))
@@ -127,9 +127,9 @@ def form_rows(
 
 
 def with_heads(rows: list[dict], form: BilinearForm, positions: str) -> list[dict]:
-    """Rows of `form_rows` with the columns OF_HEADS; of the coherences, rows of heads have NaN.
+    """Rows of `form_rows` with the columns OF_HEADS, in which the coherences are NaN in the rows of heads.
 
-    So does a row whose heads have no skew-symmetric part, as those of tied queries and keys.
+    They are also NaN if the heads have no skew-symmetric part, as with tied queries and keys.
     """
     c = head_coherence(form)
     symmetric = (c.symmetric, c.symmetric_sd, math.nan if math.isnan(c.symmetric) else c.symmetric_p)
@@ -143,9 +143,9 @@ def with_heads(rows: list[dict], form: BilinearForm, positions: str) -> list[dic
 
 
 def with_split(rows: list[dict], form: BilinearForm, basis: Float[Tensor, "d k"] | None) -> list[dict]:
-    """Rows of `form_rows` with s split by a position space, by their convention: DIMENSION, the columns of SPLIT.
+    """Rows of `form_rows` with s split by a position space, by their convention: the columns DIMENSION and SPLIT.
 
-    Without a basis they are 0 and NaN; NaN, too, where nothing is scored.
+    Without a basis, the columns are 0 and NaN. They are also NaN in rows without scores.
     """
     if basis is None:
         return [row | {DIMENSION: 0} | dict.fromkeys(SPLIT.values(), math.nan) for row in rows]

@@ -10,10 +10,10 @@ from attngeo.bilinear.null_laws import LEVEL, laws_of_shape
 from attngeo.bilinear.rows import DIMENSION, SPLIT
 from attngeo.bilinear.scores import SUM
 
-Row = dict  # of `attngeo.bilinear.rows.form_rows`
+Row = dict  # a row of `attngeo.bilinear.rows.form_rows`
 SHOWN = ("symmetry", "directionality")
-RANK = "coin_rank"  # of the layers with several heads
-OF_HEADS = {"coherence_symmetric": "c_S", RANK: "c_N"}  # what has a star; a rank has the p of its c_N
+RANK = "coin_rank"  # only of layers with several heads
+OF_HEADS = {"coherence_symmetric": "c_S", RANK: "c_N"}  # columns that can have a star; c_N has the p of the rank
 HOW_TO_READ = (
     "c_S and c_N compare the sum of the heads with the single heads. If c_S is above 1, the symmetric parts of the"
     " heads reinforce each other, and if c_S is below 1, they cancel. c_N is the same for the skew-symmetric parts. If"
@@ -44,7 +44,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
     for row in rows:
         if not is_dead(row):
             of["layers" if row["head"] == SUM else "heads"].append(row)
-    by_positions = DIMENSION in rows[0]  # whose table has neither directionality nor stars
+    by_positions = DIMENSION in rows[0]  # this table has neither directionality nor stars
     lines = []
     for part in dict.fromkeys(row["part"] for row in of["layers"]):
         medians = {s: median(row[s] for row in of["layers"] if row["part"] == part) for s in SHOWN[: 2 - by_positions]}
@@ -87,13 +87,13 @@ def summary(rows: Sequence[Row]) -> list[str]:
 
 
 def _count_outside(rows: Sequence[Row], score: str, name: str, kind: str) -> str:
-    """How many rows have a star at a score, in words."""
+    """A phrase that says how many rows have a star at a score."""
     kind = kind if len(rows) > 1 else kind.removesuffix("s")
     return f"{name} of {sum(outside(row, score) for row in rows)} of {len(rows)} {kind}"
 
 
 def _about_heads(layers: Sequence[Row]) -> list[str]:
-    """How to read the columns about the heads of layers, where there are any."""
+    """Sentences that explain the columns about the heads of layers, if there are any."""
     rows = list(filter(has_heads, layers))
     if not rows:
         return []
@@ -137,12 +137,12 @@ def is_dead(row: Row) -> bool:
 
 
 def has_heads(row: Row) -> bool:
-    """Whether the row is of a layer with several heads, whose direction is measured."""
+    """Whether the row belongs to a layer with several heads, for which a rank was computed."""
     return not isnan(row.get(RANK, math.nan)) and row["n_heads"] > 1
 
 
 def without_law(row: Row) -> bool:
-    """Whether the scores of random weights are not known, because a gain is folded in."""
+    """Whether the scores of random weights are unknown, because gains are folded in."""
     return isnan(row["symmetry_null_mean"])
 
 
@@ -175,13 +175,13 @@ def cells(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
 
 
 def filled(names: list[str], lines: list[list[str]]) -> tuple[list[str], list[list[str]]]:
-    """Names and cells of the columns in which any cell has a word."""
+    """The names and cells of the columns that are not empty."""
     kept = [any(map(str.strip, column)) for column in zip(*lines, strict=True)]
     return list(compress(names, kept)), [list(compress(line, kept)) for line in lines]
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """The names without that of the score before, to which z, p or change belong."""
+    """The names, in which the name of the score is left out of the columns z, p and change that follow it."""
     short, before = [], " "
     for name in names:
         short.append(name.removeprefix(f"{before} "))

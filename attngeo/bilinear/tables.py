@@ -1,4 +1,4 @@
-"""Tables of scores for people: of one model, layer by layer, and of several models, a line for each."""
+"""Tables of scores for people: one model layer by layer, or several models with one line each."""
 
 import math
 import re
@@ -33,7 +33,7 @@ class ModelRow:
     model: str
     revision: str
     part: str
-    positions: str  # type of positional encoding, "" where it is not known
+    positions: str  # type of positional encoding, "" if it is not known
     n_layers: int
     n_scored: int  # number of layers whose queries and keys are not zero
     d_model: int
@@ -87,7 +87,7 @@ class Table(list[Row]):
         raise NotImplementedError
 
     def sentences(self) -> list[str]:
-        """What the numbers say, and what was read."""
+        """Sentences that explain the numbers and say what was read."""
         return list(self.notes)
 
     def __str__(self) -> str:
@@ -95,7 +95,7 @@ class Table(list[Row]):
         return drawn(self.title, *self.cells(), self.sentences())
 
     def _repr_html_(self) -> str:
-        """The table in a notebook: no colours of its own, so that it can be read on any ground."""
+        """The table in a notebook, without its own colours, so that it can be read on any background."""
         names, lines = self.cells()
         styles = [f"text-align: {_side(name)}; white-space: nowrap" for name in names]
         head = "".join(
@@ -155,7 +155,7 @@ class ScoreTable(Table[ScoreRow]):
         return cells(self._shown) if self else ([], [])
 
     def sentences(self) -> list[str]:
-        """Medians, random weights, what is outside their range, and what was read."""
+        """Sentences about medians, random weights, scores outside their range, and what was read."""
         return [*(summary(self._shown) if self else ()), *self.notes]
 
     @property
@@ -163,7 +163,7 @@ class ScoreTable(Table[ScoreRow]):
         return [vars(row) for row in self.layers or self]
 
     def __repr__(self) -> str:
-        """The model, how much of it was scored, and the medians."""
+        """The name of the model, the numbers of layers and heads, and the medians."""
         layers = [row for row in self.layers if not is_dead(vars(row))]
         medians = ", ".join(f"median {s} {median(getattr(row, s) for row in layers):.4f}" for s in SHOWN if layers)
         counts = ", ".join(
@@ -190,7 +190,7 @@ class ModelTable(Table[ModelRow]):
         return filled(names, lines)
 
     def sentences(self) -> list[str]:
-        """How to read the table, and what could not be read."""
+        """Sentences that explain the table and say what could not be read."""
         lines = ["Each score is the median over the layers. The size is the number of layers times their width."]
         scored = [row for row in self if row.n_scored]
         lawless = [row for row in scored if row.symmetry_outside is None]
@@ -211,7 +211,7 @@ class ModelTable(Table[ModelRow]):
 
 
 def model_rows(rows: Sequence[dict]) -> list[ModelRow]:
-    """The rows of the layers of one model, summed up for each of its parts."""
+    """One row for each part of a model, from the rows of its layers."""
     found = []
     for part in dict.fromkeys(row["part"] for row in rows):
         layers = [row for row in rows if row["part"] == part and row["head"] == SUM]

@@ -1,6 +1,6 @@
 """The attention layers of a model: located by the names of its tensors, and read one at a time.
 
-Nothing but the query and key tensors is read. No model code is run and no model is built.
+Only the query and key tensors are read. No code of the model is run, and no model is built.
 """
 
 import math
@@ -30,7 +30,7 @@ from attngeo.checkpoints.quantised_formats import FLOAT8
 from attngeo.checkpoints.reading import Folding, Reading
 from attngeo.errors import CheckpointError
 
-AHEAD = 64 * 2**20  # bytes of this and later layers that are fetched over a network while one is worked on
+AHEAD = 64 * 2**20  # bytes of this and later layers that are fetched over a network while one is processed
 READERS = 8  # layers fetched at the same time
 
 
@@ -64,7 +64,7 @@ class Checkpoint:
         except CheckpointError as error:
             raise CheckpointError(f"{self.name}: {_why_not_located(model, error)}") from error
         is_unknown = any(isinstance(file, GgufFile) and not file.is_known for file in model.files)
-        self.taken_for = self.plans[0].part if is_unknown else ""  # of an architecture that is not known
+        self.taken_for = self.plans[0].part if is_unknown else ""  # for a GGUF file whose architecture is not known
         if adapter is not None:
             adapter.fit(model.config, self.plans, self._tensors.shapes)
         if reading.matrix == "ov" and (why := _why_not_values(self.plans, self._tensors, adapter)):
@@ -73,14 +73,14 @@ class Checkpoint:
         self.plans = self._folding.plans
 
     def _require_readable(self) -> None:
-        """Refuse weights whose numbers the files do not tell."""
+        """Refuse weights whose numbers are not in the files."""
         for weight in self._weights:
             if weight in self._tensors.files:
                 require_readable(weight, self._tensors.files)
 
     @property
     def _weights(self) -> list[str]:
-        """The tensors of all layers' factors, each once."""
+        """The tensors of the factors of all layers, each once."""
         names = (name for plan in self.plans for name in plan.names(self.reading.matrix))
         return list(dict.fromkeys(filter(None, names)))
 
@@ -168,7 +168,7 @@ class Checkpoint:
         """One layer, by its plan.
 
         Raises:
-            CheckpointError: a file cannot be read, or a tensor holds NaN or infinite weights.
+            CheckpointError: a file cannot be read, or a tensor contains NaN or infinite weights.
         """
         matrix = self.reading.matrix
         weights = {name: self._weight(name, rows) for name, rows in self._spans(plan).items()}
@@ -193,7 +193,7 @@ class Checkpoint:
     def _require_finite(self, plan: LayerPlan, form: BilinearForm) -> None:
         """Refuse a layer with NaN or infinite weights."""
         for name, factor in zip(plan.names(self.reading.matrix), (form.wq, form.wk), strict=True):
-            least, greatest = zip(*(torch.aminmax(head.mT) for head in factor), strict=True)  # NaN if any is
+            least, greatest = zip(*(torch.aminmax(head.mT) for head in factor), strict=True)  # NaN if any entry is
             if not torch.stack((*least, *greatest)).isfinite().all():
                 raise CheckpointError(
                     f"{self.name}: {name} contains NaN or infinite weights, so training diverged or the file is"
@@ -228,16 +228,16 @@ class Checkpoint:
         return weight if self.adapter is None else self.adapter.merged(name, weight, rows)
 
     def _spans(self, plan: LayerPlan) -> dict[str, tuple[int, int] | None]:
-        """The tensors of a layer to read, each with the rows [start, stop) that matter or None for all rows."""
+        """The tensors to read for a layer, each with the rows [start, stop) that are needed, or None for all rows."""
         return plan.spans(self.reading.matrix) | dict.fromkeys(self._folding.gains(plan))
 
     def _size(self, plan: LayerPlan) -> int:
-        """Number of bytes that reading a layer takes."""
+        """Number of bytes that are read for a layer."""
         return sum(self._tensors.files[name].size(name, rows) for name, rows in self._spans(plan).items())
 
 
 def _located(model: ModelFiles, tensors: Tensors) -> tuple[list[LayerPlan], list[str]]:
-    """The plans of the attention layers, and the keys of the configuration that they do not follow."""
+    """The plans of the attention layers, and the keys of the configuration that they do not take into account."""
     if model.plans is not None:
         return model.plans, []
     of_layers = locate(model.architectures, model.config, tensors.shapes)
@@ -245,7 +245,7 @@ def _located(model: ModelFiles, tensors: Tensors) -> tuple[list[LayerPlan], list
 
 
 def _why_not_located(model: ModelFiles, error: CheckpointError) -> str:
-    """Why the attention of a model cannot be found in its files, and the way out."""
+    """The reason why the attention of a model cannot be found in its files, and a solution."""
     is_misfit = isinstance(error, Misfit)
     why = (refusal(model.config) if is_misfit else "") or f"{error}"
     if not model.own_type or not (is_misfit or model.model_type not in model.architectures):
@@ -260,7 +260,7 @@ def _why_not_located(model: ModelFiles, error: CheckpointError) -> str:
 
 
 def _why_not_values(plans: list[LayerPlan], tensors: Tensors, adapter: Adapter | None) -> str:
-    """Why values and outputs cannot be read, "" where they can be."""
+    """The reason why values and outputs cannot be read, or "" if they can be."""
     rounded = tensors.quantised
     unknown = next((plan for plan in plans if not plan.output), None)
     beside = {name for plan in plans for name in plan.names("ov")} - rounded.keys()
@@ -278,7 +278,7 @@ def _why_not_values(plans: list[LayerPlan], tensors: Tensors, adapter: Adapter |
 
 
 def _why_unknown(plan: LayerPlan, tensors: Tensors) -> str:
-    """Why the plan of a layer has no value and output weights."""
+    """The reason why the plan of a layer has no value and output weights."""
     own = [name for name in tensors.shapes if name.startswith(f"{plan.module}.") and name not in (plan.query, plan.key)]
     between = next((name for name in own if any(word in name for word in BETWEEN)), "")
     if plan.layout.gated or between:

@@ -11,8 +11,8 @@ from attngeo.checkpoints.architectures.entry import ABSOLUTE
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.errors import CheckpointError
 
-TABLE_APART = "positions/embeddings.safetensors"  # in a folder whose weights leave out the position table
-WITHOUT_TABLE = {  # kinds of positions outside the embedding, in words
+TABLE_APART = "positions/embeddings.safetensors"  # in a folder whose weights do not contain the position table
+WITHOUT_TABLE = {  # descriptions of the kinds of positions that are not added to the embedding
     "none-or-in-attention": "by rotating queries and keys or by a bias of the logits, or not at all",
     "rotary": "by rotating queries and keys",
     "alibi": "by a bias of the logits that falls with the distance",
@@ -34,7 +34,7 @@ def position_rows(
     read: Callable[[str], torch.Tensor],
     gain: Float[torch.Tensor, " width"] | float = 1.0,
 ) -> Float[torch.Tensor, "positions d"]:
-    """What `Checkpoint.position_rows` gives for the model of that name and a layer with inputs of width d.
+    """The result of `Checkpoint.position_rows` for the model of this name and a layer with inputs of width d.
 
     The function ``read`` reads a tensor by its name.
     """
@@ -55,7 +55,7 @@ def position_rows(
     if not entry.table:
         return sinusoids(entry.computed, d) * gain
     rows = read(entry.table).double().flatten(0, -2)
-    patches_alone = entry.first == 1 and math.isqrt(len(rows)) ** 2 == len(rows)  # no row of a class token
+    patches_alone = entry.first == 1 and math.isqrt(len(rows)) ** 2 == len(rows)  # there is no row for a class token
     rows = rows[0 if patches_alone else entry.first :] * gain
     if entry.map and rows.shape[1] != d:
         rows = rows @ read(entry.map).double().T

@@ -1,4 +1,4 @@
-"""What comparable models score, from the recorded medians of models in ``recorded_models.csv``.
+"""The scores of comparable models, from the recorded medians in ``recorded_models.csv``.
 
 ``python -m livingpaper.recorded_models`` writes that file in a checkout.
 """
@@ -16,8 +16,8 @@ from attngeo.bilinear.scores import SUM
 from attngeo.bilinear.summary import is_dead
 
 FILE = Path(__file__).with_name("recorded_models.csv")
-SAME = 1e-4  # records have four digits
-FEWEST = 5  # models that make a comparison
+SAME = 1e-4  # because records have four digits
+FEWEST = 5  # smallest number of models in a comparison
 ALIKE = 4  # sizes differ by at most this factor; the size of a model is its number of layers times its squared width
 NAMES_OF_VISION = ("vit", "vision", "image", "swin", "deit", "dino", "timm")  # parts of model types for images
 
@@ -65,7 +65,7 @@ def comparisons(model_type: str, rows: Sequence[dict]) -> list[str]:
 
 
 def modality_of(model_type: str) -> str:
-    """What most models of a type read: as recorded, or images if the name of the type says so, or else text."""
+    """What most models of a type read: as recorded, images if the name of the type suggests it, or otherwise text."""
     recorded = _modalities(model_type)
     if recorded:
         return recorded.most_common(1)[0][0]

@@ -1,4 +1,4 @@
-"""What a reader of the scores should know about a checkpoint, in sentences."""
+"""Sentences about a checkpoint for readers of its scores."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from attngeo.checkpoints.reading import Folding
 
 QUERIES = ("q_proj", "query", "query_proj", "q", "qkv", "qkv_proj", "query_key_value", "c_attn", "to_q", "attn_q")
 DIVISION = "the norms by which queries and keys are divided (a different number for each token and head)"
-# configuration keys that tell the width of a head, or of all heads
+# configuration keys with the width of a head, or of all heads
 WIDTH_OF_A_HEAD = re.compile(
     "head_dim|dim_head|head_size|head_width|d_kv|d_head|kv_channels|key_length|head_ratio|per_layer|q_dim|qk_|kv_heads"
 )
@@ -25,7 +25,7 @@ PARTS = get_args(Part)
 
 def left_out(plans: Sequence[LayerPlan], folding: Folding) -> list[str]:
     """Components of the attention of these layers that are not part of ``W_qk``, in words."""
-    parts: dict[str, set[Part]] = {}  # that have something beside W_qk, by the words for it
+    parts: dict[str, set[Part]] = {}  # parts of the model with a component outside of W_qk, by its description
     for plan in plans:
         for words in _beside(plan, plans, folding):
             parts.setdefault(words, set()).add(plan.part)
@@ -39,7 +39,7 @@ def left_out(plans: Sequence[LayerPlan], folding: Folding) -> list[str]:
 
 
 def _beside(plan: LayerPlan, plans: Sequence[LayerPlan], folding: Folding) -> Iterator[str]:
-    """What a layer has beside ``W_qk``, in words."""
+    """Descriptions of the components of a layer that are not part of ``W_qk``."""
     if plan.positions and plan.positions.kind in WITHOUT_TABLE and folding.reading.distance is None:
         yield f"positions encoded {WITHOUT_TABLE[plan.positions.kind]}"
     normalised = {each.model_type for each in plans if each.norm or "gains" in each.beside}
@@ -90,13 +90,13 @@ def included(name: str, plans: Sequence[LayerPlan], folding: Folding) -> Iterato
 
 
 def of_heads_without_config(model: ModelFiles) -> Iterator[str]:
-    """Where the number of heads comes from if no configuration contains it."""
+    """A sentence about the number of heads if no configuration contains it."""
     if model.about_heads:
         yield f"{model.about_heads} The tensors were read as those of {model.model_type}."
 
 
 def of_files(weights: Sequence[str], tensors: Tensors, is_adapted: bool) -> Iterator[str]:
-    """Which weights stand in several files, and which tensors of unknown use stand beside them."""
+    """Sentences about weights that are in several files, and about tensors of unknown use."""
     stored = [name for weight in weights for _, name in tensors.files[weight].sources(weight)]
     if twice := [name for name in stored if name in tensors.several]:
         first, more = twice[0], f" and {len(twice) - 1} more tensors are" if len(twice) > 1 else " is"
@@ -111,7 +111,7 @@ def of_files(weights: Sequence[str], tensors: Tensors, is_adapted: bool) -> Iter
 
 
 def of_layers(plans: Sequence[LayerPlan]) -> Iterator[str]:
-    """Whether a causal mask is opened, and which layers attend to the keys of another layer."""
+    """Sentences about a causal mask that is removed, and about layers that use the keys of another layer."""
     if any(is_opened(plan.module) for plan in plans):
         yield (
             "The layers of this decoder are labelled as attending in both directions, because its tensors belong to a"
@@ -129,9 +129,9 @@ def of_layers(plans: Sequence[LayerPlan]) -> Iterator[str]:
 
 
 def of_unstated_width(plans: Sequence[LayerPlan], config: Mapping[str, Any], tensors: Tensors) -> Iterator[str]:
-    """That heads are wider or narrower than d / H without a configuration key for their width."""
+    """A sentence if heads are wider or narrower than d / H without a configuration key for their width."""
     configs: list[Mapping] = [config]
-    for each in configs:  # and those within, to any depth
+    for each in configs:  # and nested configurations at any depth
         configs += [value for value in each.values() if isinstance(value, Mapping)]
     if any(WIDTH_OF_A_HEAD.search(f"{key}") for each in configs for key in each):
         return
@@ -148,20 +148,20 @@ def of_unstated_width(plans: Sequence[LayerPlan], config: Mapping[str, Any], ten
 
 
 def of_pruned_heads(plans: Sequence[LayerPlan]) -> Iterator[str]:
-    """In which layers heads were pruned."""
+    """A sentence about the layers in which heads were pruned."""
     if pruned := [f"{plan.part} layer {plan.layer}" for plan in plans if plan.head_numbers]:
         more = f" and {len(pruned) - 5} more" if len(pruned) > 5 else ""
         yield f"Heads were pruned ({', '.join(pruned[:5])}{more}). The remaining heads keep their original numbers."
 
 
 def of_computed_weights(weights: Sequence[str], tensors: Tensors) -> Iterator[str]:
-    """One weight of every kind that was computed from its stored parts."""
+    """For each formula, a sentence about one weight that was computed from its stored parts."""
     made = {tensors.made[weight]: weight for weight in reversed(weights) if weight in tensors.made}
     yield from (f"{weight} was computed from its stored parts by {words}." for words, weight in made.items())
 
 
 def of_unfollowed_keys(keys: Sequence[str]) -> Iterator[str]:
-    """Which keys of the configuration attngeo does not follow."""
+    """A sentence about the keys of the configuration that attngeo does not take into account."""
     if keys:
         yield (
             f"attngeo does not take these keys of the configuration into account: {', '.join(keys)}. If one of them"

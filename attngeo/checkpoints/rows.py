@@ -1,4 +1,4 @@
-"""The table of scores of a checkpoint's layers, and the position spaces that its scores are split by."""
+"""The table of scores of the layers of a checkpoint, and the position spaces by which scores can be split."""
 
 import warnings
 from collections import Counter
@@ -28,15 +28,15 @@ from attngeo.checkpoints.recorded_models import comparisons
 from attngeo.errors import CheckpointError, MatrixError, ParameterError
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack  # of typing itself from Python 3.11 on
+    from typing_extensions import Unpack  # from Python 3.11 on, typing has it
 
-# a path or an id, what was opened, or what `attngeo.open_model` takes
+# a path or an id, an open checkpoint, or anything that `attngeo.open_model` accepts
 Source = str | PathLike | nn.Module | Checkpoint | Mapping
-SCORED = {"qk": "W_qk", "ov": "W_o W_v^T"}  # what is scored, by the option matrix
+SCORED = {"qk": "W_qk", "ov": "W_o W_v^T"}  # the scored matrix, by the value of the option matrix
 
 
 class Options(TypedDict, total=False):
-    """The options of `score_table` for one model and for several, by their names."""
+    """The options that `score_table` has for one model and for several models."""
 
     per_head: bool
     convention: Convention | str
@@ -108,14 +108,14 @@ def models_table(
     gamma: float = GAMMA,
     convention: Convention | str = Convention.DEFINITION,
 ) -> tuple[ModelTable, list[str], list[list[str]]]:
-    """Several models, a row for each part of each; a sentence for each that cannot be read; and the remarks by row.
+    """A table with one row per part of each model, a sentence for each model that cannot be read, and remarks by row.
 
-    Models of one name are called by what was asked for. The sentences of the table begin with the models that they are
-    about.
+    If several models have the same name, they are shown with the given path or id. The sentences below the table begin
+    with the names of the models that they describe.
 
     Raises:
-        CheckpointError: none can be read.
-        ParameterError: no model is named.
+        CheckpointError: none of the models can be read.
+        ParameterError: no model is given.
     """
     if not sources:
         raise ParameterError("a table of models needs at least one model; give one.")
@@ -140,7 +140,7 @@ def models_table(
         raise CheckpointError(" ".join(dict.fromkeys(unread)))
     names = Counter(rows[0].model for rows in found.values())
     rows, remarks = [], []
-    about: dict[str, list[str]] = {}  # models by what is said of them
+    about: dict[str, list[str]] = {}  # names of models by the sentences about them
     for number, own in found.items():
         source = sources[number]
         longer = f"{source}" if isinstance(source, str | PathLike) else f"{own[0].model} ({number + 1})"
@@ -159,7 +159,7 @@ def models_table(
 
 
 def _opened(source: Source | Any, reading: Reading) -> Checkpoint:
-    """A checkpoint that is read as asked for, opened unless it already is."""
+    """A checkpoint with the requested reading, which is opened unless it is already open."""
     asked, usual = vars(reading), vars(Reading())
     if isinstance(source, str | PathLike):
         source = open_checkpoint(source, **asked)
@@ -174,7 +174,7 @@ def _opened(source: Source | Any, reading: Reading) -> Checkpoint:
 
 
 def formulas(opened: Checkpoint, convention: Convention | str) -> list[str]:
-    """Sentences about scores that are not those of W_qk by the definitions, none where they are."""
+    """Sentences that say how the scores differ from those of W_qk by the definitions, if they do."""
     lines = []
     if convention != Convention.DEFINITION:
         lines.append("These scores do not follow the definitions. Compare them only with scores of the same formula.")
@@ -210,12 +210,12 @@ def _formulas(convention: Convention | str) -> str:
 def notes(
     opened: Checkpoint, convention: Convention | str, unread: Sequence[str], rows: Sequence[dict] = ()
 ) -> list[str]:
-    """Sentences below the table of a model: what comparable models score, what was read, and what no score contains.
+    """Sentences below the table of a model, about comparable models, what was read, and what the scores leave out.
 
     Args:
         opened: the model.
         convention: formulas of the scores.
-        unread: weights named as those of queries that no layer has.
+        unread: weights that have the name of query weights but belong to no layer.
         rows: the scores of all layers, to compare the model with others.
     """
     lines = formulas(opened, convention)
@@ -275,10 +275,10 @@ def layer_rows(
 
 
 def position_spaces(checkpoint: Checkpoint) -> tuple[dict[tuple[str, Positions | None], Tensor], list[str]]:
-    """Orthonormal bases (d, k) of position spaces, by part and positions of a plan; and why others have none.
+    """Orthonormal bases (d, k) of position spaces, by part and positions of a plan, and why other plans have none.
 
     Raises:
-        CheckpointError: no layer's positions are rows that can be read.
+        CheckpointError: no layer has position embeddings that can be read.
     """
     spaces: dict[tuple[str, Positions | None], Tensor] = {}
     missing: dict[tuple[str, Positions | None], str] = {}

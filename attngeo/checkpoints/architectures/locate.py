@@ -74,14 +74,15 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
         kinds = config_of.values.get("layer_types")
         kinds = kinds if isinstance(kinds, list) else []
         if not causal and part == "encoder" and stack.entry.part == "decoder" and CHUNKED in kinds:
-            part = "decoder"  # since some of its layers hide later tokens
+            part = "decoder"  # because some of its layers hide later tokens
         of_stack: list[LayerPlan] = []
         for place, (numbers, module) in enumerate(modules):
             at, maker = Module(place, numbers, module), _maker_of_keys(stack, place, modules)
             keys = modules[maker][1]
             hides = causal or (part == "decoder" and kinds[numbers[0] : numbers[0] + 1] == [CHUNKED])
             plan = plan_layer(stack, part, first + place, hides, at, keys, shapes)
-            norm = "" if part == "cross" else _norm(stack, module, shapes)  # whose two sides are normalised apart
+            # queries and keys of cross-attention are normalised separately
+            norm = "" if part == "cross" else _norm(stack, module, shapes)
             plan = replace(plan, positions=positions, norm=norm, norm_offset=stack.entry.norm_offset)
             of_entry = stack.entry, config_of.values, config_of.model_type
             extra = beside(*of_entry, tensors[module], hides)
@@ -119,7 +120,7 @@ def _names_in(shapes: Mapping[str, Size]) -> str:
 
 
 def unfollowed(architectures: Mapping[str, Entry], config: Mapping) -> list[str]:
-    """Keys that a configuration sets and that the reader does not know or does not follow, as ``key = value``."""
+    """The keys of a configuration that we do not know or do not take into account, as ``key = value``."""
     top = top_config(config)
     stacks = list(stacks_of(architectures, top))
     of_top = {top.model_type} | {stack.config.model_type for stack in stacks if not stack.config.nested}
@@ -135,21 +136,21 @@ def unfollowed(architectures: Mapping[str, Entry], config: Mapping) -> list[str]
         if isinstance(entry, Tower):
             named += unfollowed_keys(entry, config, top.model_type)
     kinds = {stack.entry.positions.kind for stack in stacks if stack.entry.positions}
-    if any("rotary" in kind for kind in kinds):  # which is named among what is left out of W_qk
+    if any("rotary" in kind for kind in kinds):  # rotations are already named among the parts outside of W_qk
         named = [words for words in named if not ROTATION.match(words)]
-    if any(_kind_of_table(stack) in RELATIVE for stack in stacks):  # which is named there, too
+    if any(_kind_of_table(stack) in RELATIVE for stack in stacks):  # these are also named there
         named = [words for words in named if not words.startswith("position_embedding_type = ")]
     return list(dict.fromkeys(named))
 
 
 def _kind_of_table(stack: Stack) -> str:
-    """What a configuration says of the positions of a stack with a table of them, "" if it says nothing."""
+    """The kind of positions of a stack with position embeddings according to its configuration, or ""."""
     has_table = stack.entry.positions is not None and stack.entry.positions.table
     return (stack.config.get("position_embedding_type", Name) or "") if has_table else ""
 
 
 def places(architectures: Mapping[str, Entry], config: Mapping, names: Iterable[str]) -> dict[Place, str]:
-    """Query and key weights by their place in a model, whichever version of transformers named them."""
+    """Query and key weights by their place in a model, with the names of any version of transformers."""
     patterns: list[tuple[int, bool, str, re.Pattern]] = []
     for number, stack in enumerate(stacks_of(architectures, top_config(config))):
         for named in (stack, renamed(stack)):
@@ -170,9 +171,10 @@ def places(architectures: Mapping[str, Entry], config: Mapping, names: Iterable[
 
 
 def _label(stack: Stack, stacks: list[Stack], shapes: Mapping[str, Size]) -> tuple[Part, bool]:
-    """The part that a stack is, and whether its tokens see only those before them.
+    """The part of a stack, and whether its tokens attend only to themselves and to earlier tokens.
 
-    A decoder whose configuration lets its tokens see later ones is an encoder, unless it attends to an encoder.
+    A decoder whose configuration lets its tokens attend to later tokens counts as an encoder, unless it also attends to
+    an encoder.
     """
     entry = stack.entry
     part: Part = entry.part
@@ -193,7 +195,7 @@ def _label(stack: Stack, stacks: list[Stack], shapes: Mapping[str, Size]) -> tup
 
 
 def is_opened(module: str) -> bool:
-    """Whether an attention module is that of a decoder whose causal mask the code around it opens."""
+    """Whether an attention module belongs to a decoder whose causal mask is removed by the surrounding code."""
     return OPENED in module.split(".")
 
 
@@ -210,15 +212,15 @@ def _tensors_within(modules: Iterable[str], shapes: Iterable[str]) -> dict[str, 
 
 
 def _positions(stack: Stack, shapes: Mapping[str, Size]) -> Positions | None:
-    """How the stack takes positions, with the names of its tensors in the files, "" where they are not there."""
+    """How the stack encodes positions, with the names of its tensors in the files, or "" if they are missing."""
     stated = stack.entry.positions
     if stated is None or not stated.table:
         return stated
     kind = _kind_of_table(stack)
-    if kind not in ("", "absolute"):  # of BERT and others: the table is there, and is not added
+    if kind not in ("", "absolute"):  # the table of BERT and others exists, but is not added
         return Positions(kind.replace("_", "-"))
     first = stated.first
-    if isinstance(first, str):  # the padding token of RoBERTa and its kind is 1 where a config says nothing
+    if isinstance(first, str):  # the default padding token of RoBERTa and similar models is 1
         padding = stack.config.get(first, Annotated[int, Meta(ge=0, le=1_000_000)])
         first = 2 if padding is None else padding + 1
 
@@ -230,7 +232,7 @@ def _positions(stack: Stack, shapes: Mapping[str, Size]) -> Positions | None:
 
 
 def _norm(stack: Stack, module: str, shapes: Mapping[str, Size]) -> str:
-    """The gain of the normalisation before an attention: in its module, or in what that is in, up to the layer."""
+    """The gain of the normalisation before an attention, in its module or in an enclosing module up to the layer."""
     entry = stack.entry
     if entry.norm == "" or (entry.norm_if and stack.config.get(entry.norm_if, bool) is not True):
         return ""
@@ -242,19 +244,19 @@ def _norm(stack: Stack, module: str, shapes: Mapping[str, Size]) -> str:
 
 
 def layer_around(module: str) -> str:
-    """The name of the layer that an attention module is in, up to the last number; "" where it has none."""
+    """The name of the layer that contains an attention module, up to the last number; "" if there is no number."""
     match = re.match(r"(?:.*\.)?\d+(?=\.|$)", module)
     return match[0] if match else ""
 
 
 def _of_one_width(stack: Stack, module: str, shapes: Mapping[str, Size]) -> bool:
-    """Whether queries and keys are made of vectors of one width: W_qk between two is not square, and has no score."""
+    """Whether queries and keys have inputs of the same width; otherwise W_qk is not square and has no scores."""
     query, key = (shapes.get(stack.entry.tensor(module, name)) for name in (stack.entry.query, stack.entry.key))
     return query is None or key is None or query[-1] == key[-1] or stack.entry.layout.transposed
 
 
 def _of_shared_layers(stack: Stack, modules: int) -> str:
-    """That several layers of the model use each of its modules, as those of ALBERT."""
+    """A sentence if several layers of the model share each of its modules, as in ALBERT."""
     depth = stack.config.get(stack.entry.depth, Layers) if stack.entry.depth else modules
     if depth is not None and depth <= modules:
         return ""
@@ -263,7 +265,7 @@ def _of_shared_layers(stack: Stack, modules: int) -> str:
 
 
 def _check_complete(stack: Stack, numbers: list[tuple[int, ...]]) -> None:
-    """Refuse modules that lack one of the layers which the config tells; ``numbers`` are those in their names."""
+    """Refuse a model in which layers of the config are missing; ``numbers`` are the numbers in the names of modules."""
     count = stack.config.get(stack.entry.layers, Layers | Counts)
     if not numbers or count is None:
         return
@@ -277,7 +279,7 @@ def _check_complete(stack: Stack, numbers: list[tuple[int, ...]]) -> None:
             f" {stack.entry.tensor(module, stack.entry.query)}. Download or save the whole checkpoint. If the layer was"
             f" removed on purpose, correct {stack.entry.layers} in the config."
         )
-    ahead = stack.config.get("num_nextn_predict_layers", Layers) or 0  # stand behind the layers that are counted
+    ahead = stack.config.get("num_nextn_predict_layers", Layers) or 0  # these follow the layers that are counted
     if len(there) > sum(stages) + ahead:
         raise Misfit(
             f"the files have {len(there)} layers named {stack.entry.module}, but {stack.entry.layers} is {count} in"
@@ -287,7 +289,7 @@ def _check_complete(stack: Stack, numbers: list[tuple[int, ...]]) -> None:
 
 
 def _maker_of_keys(stack: Stack, place: int, modules: list[tuple[tuple[int, ...], str]]) -> int:
-    """The place of the layer that makes the keys of a layer: its own, or that of the last earlier one of its kind."""
+    """The index of the layer that computes the keys of a layer: itself, or the last earlier layer of the same kind."""
     entry = stack.entry
     shared = stack.config.get(entry.shared_keys, Layers) if entry.shared_keys else None
     makers = len(modules) - (shared or 0)
