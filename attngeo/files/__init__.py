@@ -1,1 +1,1 @@
-"""Files that are old or new and never half, where they lie in a checkout, and what they were made with."""
+"""Atomic writing of files, their location in a checkout, and their provenance."""

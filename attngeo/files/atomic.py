@@ -1,4 +1,4 @@
-"""Files and folders that hold either the old version or the new one, and never half of it."""
+"""Atomic writing: a file or folder contains either the old version or the new one, and never a part of it."""
 
 import os
 import shutil
@@ -11,18 +11,18 @@ from uuid import uuid4
 
 @contextmanager
 def atomic_path(target: str | os.PathLike) -> Iterator[Path]:
-    """Yield a temporary path beside ``target``; on success rename it there, on failure remove it.
+    """Yield a temporary path next to ``target``, which is renamed to ``target`` on success and removed on failure.
 
-    A link stays, and the file it leads to is replaced; a file keeps its mode. What is no file, such as a pipe or a
-    device, is yielded itself.
+    If ``target`` is a link, the file to which it leads is replaced. The mode of the file is kept. If ``target`` is not
+    a regular file but a pipe or a device, it is yielded itself.
 
     Args:
-        target: the file to write. Its folder is made when missing.
+        target: the file to write. Its folder is created if it does not exist.
 
     Raises:
-        OSError: it cannot be written; ``target``, which the error names, is then as it was.
+        OSError: the file cannot be written. The error names ``target``, which is then unchanged.
     """
-    place = Path(os.path.realpath(target))  # of a pipe behind /dev/stdout a path that is not there
+    place = Path(os.path.realpath(target))  # for a pipe behind /dev/stdout, this is a path that does not exist
     former = os.path.isfile(target)
     if os.path.exists(target) and not (former or place.is_dir()):
         yield Path(target)
@@ -30,7 +30,7 @@ def atomic_path(target: str | os.PathLike) -> Iterator[Path]:
     temporary = place.with_name(f".{place.stem}-{uuid4().hex}{place.suffix}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        temporary.touch(place.stat().st_mode | 0o600 if former else 0o666)  # no more readers than the former one's
+        temporary.touch(place.stat().st_mode | 0o600 if former else 0o666)  # with the permissions of the former file
         yield temporary
         if former:
             shutil.copymode(place, temporary)
@@ -52,15 +52,15 @@ def write_text(target: str | os.PathLike, text: str) -> None:
 
 @contextmanager
 def atomic_folder(target: Path) -> Iterator[Path]:
-    """Yield an empty folder beside ``target``; on success put it in the place of ``target``, on failure remove it.
+    """Yield an empty folder next to ``target``, which replaces ``target`` on success and is removed on failure.
 
-    A process that is killed leaves a hidden folder beside ``target``, which may be deleted.
+    A process that is killed leaves a hidden folder next to ``target``, which can be deleted.
 
     Args:
-        target: the folder to write. What it held before is deleted.
+        target: the folder to write. Its former content is deleted.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the folder cannot be written.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside:
@@ -68,5 +68,5 @@ def atomic_folder(target: Path) -> Iterator[Path]:
         new.mkdir()
         yield new
         if target.exists():
-            target.rename(Path(beside, "former"))  # a folder cannot be renamed onto one that holds files
+            target.rename(Path(beside, "former"))  # a folder cannot be renamed to one that contains files
         new.rename(target)

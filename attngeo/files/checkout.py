@@ -1,4 +1,4 @@
-"""Where the book's sources, data and executed chapters are: the checkout that a chapter, a test or a command uses."""
+"""The checkout with the book's sources, data and executed chapters, which chapters, tests and commands use."""
 
 import os
 import re
@@ -12,7 +12,8 @@ class CheckoutError(AttngeoError):
 
 
 def root() -> Path:
-    """The checkout: ``ATTNGEO_BOOK``, or the current folder or one above it, or where the package is installed from.
+    """The checkout: ``ATTNGEO_BOOK``, the current folder or one above it, or the folder from which attngeo is
+    installed.
 
     Raises:
         CheckoutError: none of them is a checkout.
@@ -40,7 +41,7 @@ def chapters(checkout: Path) -> dict[str, str]:
 
 
 def summaries(checkout: Path) -> list[str]:
-    """The chapters that show what the checks of the others found: their header says ``after: all``."""
+    """The chapters that show the results of checks in other chapters; their header contains ``after: all``."""
     return [name for name, text in chapters(checkout).items() if "after: all" in text.partition("# %%")[0]]
 
 

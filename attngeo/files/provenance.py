@@ -1,4 +1,4 @@
-"""What a record was made with: device, versions, commit, files. It stands in records, and it makes a page stale."""
+"""The provenance of a record: device, versions, commit and files. If it changes, pages are executed again."""
 
 import hashlib
 import os
@@ -19,7 +19,7 @@ PACKAGES = ("torch", "transformers", "numpy", "scipy", "pandas", "matplotlib", "
 
 
 def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
-    """Of Python and of packages; by default those that can change a number or a figure."""
+    """The versions of Python and of packages, by default of those that can change a number or a figure."""
     installed = {"python": platform.python_version()}
     for name in packages:
         with suppress(metadata.PackageNotFoundError):
@@ -28,7 +28,7 @@ def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
 
 
 def device() -> str:
-    """The GPU if this process has used one, else the processor and the threads that torch uses on it."""
+    """The GPU if this process has used one, and otherwise the processor with the number of threads of torch."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         return torch.cuda.get_device_name()
@@ -46,7 +46,7 @@ def sha256(path: str | os.PathLike) -> str:
 
 
 def hardware(device: str) -> dict[str, Any]:
-    """What a training computes on: processor, cores, threads, and the GPUs if ``device`` is one."""
+    """The hardware of a training run: processor, cores, threads, and the GPUs if ``device`` is a GPU."""
     import torch
 
     on_gpu = device.startswith("cuda")
@@ -56,18 +56,18 @@ def hardware(device: str) -> dict[str, Any]:
 
 
 def head(root: Path) -> str | None:
-    """Full name of the commit checked out at ``root``; None outside git."""
+    """The full name of the commit that is checked out at ``root``, or None outside git."""
     return _git(root, "rev-parse", "HEAD")
 
 
 def commit(root: Path) -> str | None:
-    """Short name of the commit checked out at ``root``, with a note where tracked files differ; None outside git."""
+    """The short name of the commit at ``root``, with a note if tracked files differ; None outside git."""
     name = _git(root, "rev-parse", "--short=10", "HEAD")
     return f"{name} with local changes" if name and _git(root, "status", "--porcelain", "-uno") else name
 
 
 def repository(root: Path) -> str:
-    """Address of the code: ``repository-code`` of CITATION.cff, else git's origin if that is on a public host."""
+    """The address of the code: ``repository-code`` of CITATION.cff, or the origin of git if it is on a public host."""
     citation = root / "CITATION.cff"
     named = yaml.safe_load(citation.read_text("utf-8")).get("repository-code") if citation.exists() else None
     public = re.fullmatch(PUBLIC, _git(root, "remote", "get-url", "origin") or "")

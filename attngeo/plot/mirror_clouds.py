@@ -1,4 +1,4 @@
-"""Pictures of W_qk, and below each its mirror cloud: every entry against the one on the other side of the diagonal."""
+"""Pictures of W_qk with mirror clouds below, in which every entry is plotted against its mirror image."""
 
 from collections.abc import Mapping
 
@@ -20,11 +20,11 @@ def mirror_clouds(
     pooled: Mapping[str, tuple[int, np.ndarray]] | None = None,
     sides: tuple[str, str] = ("query coordinate", "key coordinate"),
 ) -> Figure:
-    """Both for each matrix, by title: (n, n) in [-1, 1]. A symmetric matrix lies on the mirror line, m_ij = m_ji.
+    """Draw both for each matrix (n, n) in [-1, 1], by title. Symmetric matrices lie on the mirror line, m_ij = m_ji.
 
-    Of a ``pooled`` picture also k, of the k x k blocks that its pixels stand for, and entries of the matrix itself,
-    (m, m), of which the cloud is then made: pixels, each the largest of a block, would leave the middle of it empty.
-    ``sides``: what rows i and columns j are.
+    For a ``pooled`` picture, whose pixels represent blocks of k x k entries, give k and a sample (m, m) of the matrix
+    itself. The cloud is then drawn from this sample, because a pixel is the largest entry of its block, so pixels would
+    leave the middle of the cloud empty. ``sides`` are names for rows i and columns j.
     """
     columns = len(pictures)
     height = 2 * (width - 1.2) / columns + 1.3

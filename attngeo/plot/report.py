@@ -1,4 +1,4 @@
-"""A table with its figure as one page that fetches nothing; light or dark, its rows sorted and filtered by a script."""
+"""A table with its figure as an HTML page that needs no network, in light and dark, with rows to sort and filter."""
 
 import re
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from html import escape
 from importlib import resources
 from string import Template
 
-# of the house style's figures, by what reads on either ground: ink, frame, paper and grid
+# colours of the house style, with replacements that are readable on light and dark backgrounds
 _INK = {
     "#000000": "currentColor",
     "#333333": "currentColor",
@@ -25,7 +25,7 @@ def report(
     alt: str = "",
     made_by: str = "",
 ) -> str:
-    """A page of HTML: a figure in the house style, a table whose starred cells are marked, notes below it."""
+    """An HTML page with a figure in the house style, a table in which starred cells are marked, and notes below it."""
     head = "".join(f'<th scope="col"><button type="button">{escape(name)}</button></th>' for name in names)
     body = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in cells)
     lines = "".join(f"<p>{escape(note)}</p>" for note in notes)
@@ -42,7 +42,7 @@ def _cell(text: str) -> str:
 def _figure(svg: str, alt: str) -> str:
     if not svg:
         return ""
-    # without the XML declaration and the metadata, which name addresses
+    # without the XML declaration and the metadata, which contain addresses
     drawing = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
     for colour, variable in _INK.items():
         drawing = drawing.replace(colour, variable).replace(colour.upper(), variable)

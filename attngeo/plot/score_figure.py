@@ -1,4 +1,4 @@
-"""Both scores over layers, those of heads around them, against what random weights of the same shape give."""
+"""Both scores of layers and heads, compared with the scores of random weights of the same shape."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,9 +17,10 @@ from attngeo.plot.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_sty
 
 @house_style()
 def score_figure(rows: Sequence[dict]) -> CaptionedFigure:
-    """A panel for each score and part of one model, from its `layer_rows`, those of all layers.
+    """A panel for each score and part of one model, from the `layer_rows` of all its layers.
 
-    Layers are joined by a line, heads are dots, the band of 95 % of random weights is grey; full marks lie outside it.
+    Layers are joined by a line, heads are dots, and the range of 95 % of random weights is grey. Filled markers are
+    outside this range.
     """
     parts, lawless = list(dict.fromkeys(row["part"] for row in rows)), any(map(without_law, rows))
     figure, grid = new_figure(
@@ -57,9 +58,9 @@ def score_figure(rows: Sequence[dict]) -> CaptionedFigure:
 def matrix_figure(
     model: str, forms: Mapping[str, BilinearForm], layer: int, head: int | None, matrix: str = "qk"
 ) -> CaptionedFigure:
-    """W_qk, or of the matrix "ov" W_o W_v^T, of one layer of every part or a head of it; the mirror cloud below.
+    """W_qk (or W_o W_v^T for the matrix "ov") of one layer of every part, or of one head, with mirror clouds below.
 
-    ``forms`` are those of the layer, or of its head of that number alone.
+    ``forms`` contains the forms of the layer, or of the head with the given number.
     """
     which = f"layer {layer}" if head is None else f"layer {layer}, head {head}"
     pictures = {f"{part} {which}": picture(form)[0] / LEVELS for part, form in forms.items()}
@@ -87,7 +88,7 @@ def _draw(panel: Axes, rows: Sequence[dict], score: str, colour: str, lawless: b
         shapes = (laws_of_shape(row["d_model"], row["rank"], row["gamma"], row["convention"]) for row in layers)
         laws = [of_shape[score] for of_shape in shapes]
         low, high = zip(*(law.band for law in laws), strict=True)
-        edges = [at[0] - 0.5, *at, at[-1] + 0.5]  # so that one layer has a band, too
+        edges = [at[0] - 0.5, *at, at[-1] + 0.5]  # so that a single layer also has a band
         band = {"color": NEUTRAL, "alpha": 0.25, "linewidth": 0}
         panel.fill_between(edges, [low[0], *low, low[-1]], [high[0], *high, high[-1]], **band)
         panel.axhline(laws[0].mean, color=NEUTRAL, linewidth=0.8)

@@ -1,4 +1,4 @@
-"""House style: sizes, colours, and the figure that carries its caption and alternative text."""
+"""The house style: sizes, colours, and figures with a caption and alternative text."""
 
 import io
 import pickle
@@ -20,33 +20,34 @@ from attngeo.files.atomic import atomic_path
 from attngeo.plot import METADATA_KEY, NARROW_SVG
 from attngeo.plot.typeset import typeset
 
-# Okabe and Ito's colours, told apart with every common colour vision, without their yellow (too light on white).
-# book/_static/interactive.css has the colours of encoders and decoders for the interactives, in both themes.
+# The colours of Okabe and Ito, which can be distinguished with every common colour vision, without their yellow, which
+# is too light on white. book/_static/interactive.css has the colours of encoders and decoders for the interactives, in
+# both themes.
 ENCODER = "#0072B2"  # blue
 DECODER = "#D55E00"  # vermilion
-CROSS = "#009E73"  # green: cross attention, or a third kind
+CROSS = "#009E73"  # green: cross-attention, or a third kind
 NEUTRAL = "#595959"  # reference lines, chance levels; contrast 7:1 on white
 PALETTE = (ENCODER, DECODER, CROSS, "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 PART_COLOURS = {"encoder": ENCODER, "decoder": DECODER, "cross": CROSS}
-DIVERGING = "RdBu_r"  # signed values, white at zero: give vmin = -vmax
+DIVERGING = "RdBu_r"  # for signed values, white at zero if vmin = -vmax
 ALT_WORDS = 60
-NARROW = 3.4  # inches, the width of a figure on a phone at its own size
+NARROW = 3.4  # inches; the width of a figure on a phone at its original size
 LETTERS = 38  # of a line of its labels
 LINE = 0.19  # inches, its height with the gap below
 TICK_LETTERS = 15  # of a line of words beside its panel
 SMALL_LETTERS = 30  # of one line there in small letters, at most
 NUMBER_LETTERS = 6  # of a number there, at most
-SEQUENTIAL = "cividis"  # values of one sign
-LAYERS = "blend:#7b3294,#c08a00"  # lines in an order, by seaborn: all of them stand out on white and on black
+SEQUENTIAL = "cividis"  # for values of one sign
+LAYERS = "blend:#7b3294,#c08a00"  # for ordered lines, from seaborn; all of them are visible on white and on black
 
 _STYLE = mpl.rc_params_from_file(Path(__file__).with_name("house.mplstyle"), use_default_template=False)
 
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """The settings of matplotlib for the book, for the length of a ``with`` block or, as a decorator, of a function."""
+    """The settings of matplotlib for the book, within a ``with`` block or, as a decorator, within a function."""
     state = np.random.get_state()
-    np.random.seed(0)  # from which seaborn draws the jitter of points
+    np.random.seed(0)  # seaborn draws the jitter of points from this seed
     with mpl.rc_context():
         mpl.rcParams.update(mpl.rcParamsDefault | {"backend": mpl.rcParams["backend"]} | _STYLE)
         mpl.rcParams.update({"axes.prop_cycle": cycler(color=PALETTE), "image.cmap": SEQUENTIAL})
@@ -59,9 +60,9 @@ def house_style() -> Iterator[None]:
 def new_figure(
     width: int | float = 6.4, height: int | float = 3.6, rows: int = 1, columns: int = 1, **options
 ) -> tuple[Figure, Axes | np.ndarray]:
-    """A figure in the house style, apart from pyplot, which keeps figures in global state, and its panels.
+    """A figure in the house style and its panels, created without pyplot, which keeps figures in global state.
 
-    A width of 6.4 inches fills the text column of the book, 9 is the most. Options are those of
+    A width of 6.4 inches fills the text column of the book, and the maximum is 9 inches. Options are those of
     `matplotlib.figure.Figure.subplots`, such as ``sharey=True`` or ``squeeze=False``.
     """
     with house_style():
@@ -70,8 +71,8 @@ def new_figure(
 
 
 def one_column(figure: Figure) -> Figure:
-    """A copy for narrow screens, its panels one below the other and as high as before."""
-    copy = pickle.loads(pickle.dumps(figure))  # it cannot be copied otherwise
+    """A copy for narrow screens, with the panels below one another and with their original height."""
+    copy = pickle.loads(pickle.dumps(figure))  # otherwise it cannot be copied
     panels = {axes: axes.get_subplotspec() for axes in copy.axes if axes.get_subplotspec() is not None}
     places = {axes: (spec.rowspan.start, spec.colspan.start) for axes, spec in panels.items()}  # row, column
     grid = next(iter(panels.values())).get_gridspec()
@@ -92,7 +93,7 @@ def one_column(figure: Figure) -> Figure:
     for axes in panels:
         axes.set_xlabel(textwrap.fill(axes.get_xlabel(), LETTERS))
         ticks = [text.get_text() for text in axes.get_yticklabels()]
-        if max(map(len, ticks), default=0) > NUMBER_LETTERS:  # words, so that the panel is narrower than its label
+        if max(map(len, ticks), default=0) > NUMBER_LETTERS:  # words, which leave less room for the panel and its label
             axes.set_xlabel(axes.get_xlabel(), loc="right")
         if any(len(words) > TICK_LETTERS and "$" not in words for words in ticks):
             broken = [textwrap.fill(words, TICK_LETTERS) for words in ticks]
@@ -118,13 +119,13 @@ def one_column(figure: Figure) -> Figure:
 
 
 def plain_panel(axes: Axes) -> None:
-    """Make a panel fit for an image: no grid, full frame."""
+    """Prepare a panel for an image: no grid, full frame."""
     axes.grid(False)
     axes.spines[:].set_visible(True)
 
 
 def signed_image(axes: Axes, matrix: np.ndarray) -> None:
-    """Draw a matrix: red positive, blue negative, on its own scale, and nothing where it is NaN."""
+    """Draw a matrix on its own scale, with positive entries red, negative entries blue, and nothing for NaN."""
     limit = np.nanmax(np.abs(matrix)) or 1.0
     plain_panel(axes)
     axes.imshow(matrix, cmap=DIVERGING, vmin=-limit, vmax=limit)
@@ -132,19 +133,19 @@ def signed_image(axes: Axes, matrix: np.ndarray) -> None:
 
 @dataclass(frozen=True)
 class CaptionedFigure:
-    """A figure with its label, caption and alternative text, all made from the data that it shows.
+    """A figure with its label, caption and alternative text, which are all computed from the data in the figure.
 
-    As the last expression of a cell it displays itself, as SVG; the book numbers it, and ``{numref}`` finds it
+    If it is the last expression of a cell, it is displayed as SVG. The book numbers it, and ``{numref}`` refers to it
     by its label.
 
     Raises:
-        ParameterError: the caption or the alternative text is empty, or the latter longer than 60 words.
+        ParameterError: the caption or the alternative text is empty, or the alternative text has more than 60 words.
     """
 
     figure: Figure
     name: str  # "fig-...", unique in the book
-    caption: str  # MyST: what is shown, and the numbers to take from it
-    alt: str  # plain text for those who do not see it: kind of plot, axes, the pattern
+    caption: str  # MyST: a description of the figure, with its most important numbers
+    alt: str  # plain text for readers who do not see the figure: kind of plot, axes and pattern
 
     def __post_init__(self) -> None:
         words = len(self.alt.split())
@@ -155,7 +156,7 @@ class CaptionedFigure:
             )
 
     def svg(self, narrow: bool = False) -> str:
-        """The figure as SVG, or its `one_column`; equal figures give equal text."""
+        """The figure, or its copy `one_column`, as SVG. Equal figures give equal text."""
         buffer = io.StringIO()
         with house_style():
             figure = one_column(self.figure) if narrow else self.figure
@@ -166,7 +167,7 @@ class CaptionedFigure:
         """Write the figure to a file, in the format of its suffix.
 
         Raises:
-            ParameterError: the suffix is missing, or is not that of a format.
+            ParameterError: the suffix is missing or does not belong to an image format.
         """
         if Path(path).suffix[1:].lower() not in self.figure.canvas.get_supported_filetypes():
             raise ParameterError(
