@@ -1,4 +1,4 @@
-"""``attngeo experiment``: list which runs of an experiment are recorded, and make those that are not."""
+"""``attngeo experiment``: list the recorded runs of an experiment, and make the missing ones."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def command(name, dry_run, missing, workers, scheduler, tables, any_code) -> Non
     the experiment. Without NAME, this option does the same for all experiments and updates the table of experiments in
     data/runs/README.md.
     """
-    with needs("train", "attngeo experiment"):  # pandas, which no --help waits for
+    with needs("train", "attngeo experiment"):  # this imports pandas, for which --help should not wait
         from attngeo.experiments.runs import experiments
         from attngeo.experiments.runs.experiments import State, read_experiment, read_experiments
 

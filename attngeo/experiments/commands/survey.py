@@ -78,7 +78,7 @@ def command(models, label, resume, output, model_type, workers, scheduler, gamma
 
 
 def _listing(models: tuple[str, ...], label: str, folder: Path | None) -> str:
-    """Groups with their sizes, and parts of models: name, Hub id, part, printed rows, access, whether recorded."""
+    """The groups with their sizes, and parts of models: name, Hub id, part, printed rows, access, record."""
     from attngeo.experiments.survey.models import group, groups, registry
     from attngeo.experiments.survey.record import record_folder
 

@@ -16,7 +16,7 @@ from attngeo.experiments.training.config import TrainingConfig, configure, read_
 
 
 def _options(function):
-    """One option per field of the configuration. Without the flag its value is None, and file or preset decide."""
+    """Add one option per field of the configuration. The default None means that the settings file or the preset applies."""
     for f in reversed(fields(TrainingConfig)):
         kind = f.type
         words = kind.__metadata__[-1]
@@ -76,7 +76,7 @@ def command(output, file, preset, resume, **flags) -> None:
 
 
 class _Progress:
-    """A live line on stderr where that is a terminal; elsewhere one plain line per tenth of the run."""
+    """Progress on stderr: a live line in a terminal, and otherwise one plain line per tenth of the run."""
 
     def __init__(self, steps: int) -> None:
         self.steps = steps

@@ -1,1 +1,1 @@
-"""Training runs on disk (`record`, `experiments`), arms of them and their contrasts (`arms`, `estimates`), in words."""
+"""Recorded training runs (`record`, `experiments`), and comparisons of their arms (`arms`, `estimates`)."""

@@ -31,7 +31,7 @@ class Arm:
     """Runs that differ only in their seed, one run per seed, ordered by seed."""
 
     runs: tuple[Run, ...]
-    label: str = ""  # what distinguishes it from the arms beside it, such as "Wikipedia, characters"
+    label: str = ""  # what distinguishes it from other arms, such as "Wikipedia, characters"
 
     @property
     def config(self) -> dict:
@@ -143,7 +143,7 @@ def whole_arms(plan: Experiment, runs: Iterable[Run] | None = None) -> dict[str,
     """The arms of a plan for which every planned seed is recorded, by name. ``runs`` defaults to those in its folder.
 
     Raises:
-        RunError: a run was made with another setting than its plan has.
+        RunError: a run was made with a setting that differs from its plan.
     """
     runs = read_runs(plan.folder) if runs is None else runs
     recorded = {run.name.rpartition("/")[2]: run for run in runs}

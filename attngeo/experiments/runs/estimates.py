@@ -20,7 +20,7 @@ NO_DIFFERENCE, TOO_FEW = "no difference larger than the variation between seeds"
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its interval; the ends are NaN where there are too few seeds for one."""
+    """A number with its interval, whose ends are NaN if there are too few seeds."""
 
     value: float
     low: float = math.nan

@@ -65,7 +65,7 @@ class PlannedRun:
 
     @property
     def name(self) -> str:
-        """Of its folder."""
+        """The name of its folder."""
         return self.folder.name
 
     @property
@@ -122,11 +122,11 @@ class Experiment:
     status: Status
     date: str
     runs: tuple[PlannedRun, ...]  # in the order in which they are to be made
-    contrasts: tuple[PlannedContrast, ...] = ()  # the primary one first, which decides alone
+    contrasts: tuple[PlannedContrast, ...] = ()  # the first one is primary and alone determines the outcome
 
     @property
     def name(self) -> str:
-        """Of its folder."""
+        """The name of its folder."""
         return self.folder.name
 
     def states(self) -> list[State]:
@@ -168,7 +168,7 @@ def _read(path: Path, written: tuple[int, int]) -> Experiment:
 
 
 def require_one_code(experiment: Experiment) -> None:
-    """Refuse to finish a confirmatory experiment with other code than it was begun with.
+    """Refuse to finish a confirmatory experiment with code that differs from the code with which it was begun.
 
     Raises:
         ExperimentError: its recorded runs were made with another commit of this package.
@@ -241,7 +241,7 @@ def _arms_by_seed(plan: _Plan) -> list[tuple[str, Settings]]:
 
 
 def with_table(text: str, experiments: Iterable[Experiment]) -> str:
-    """A page with its table of experiments renewed. The table does not say which runs are recorded yet."""
+    """A page with an updated table of experiments. The table does not say which runs are already recorded."""
     rows = ["| experiment | status | planned runs | question | arms and seeds |", "|---|---|---|---|---|"]
     for experiment in experiments:
         cells = (f"`{experiment.name}`", experiment.status.value, f"{len(experiment.runs)}", experiment.question)

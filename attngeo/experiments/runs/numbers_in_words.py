@@ -1,4 +1,4 @@
-"""Numbers and their intervals, as tables and sentences of the book write them."""
+"""Formatting of numbers and intervals for the tables and sentences of the book."""
 
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
@@ -10,7 +10,7 @@ SMALL_COUNTS = "no one two three four five six seven eight nine ten eleven twelv
 
 
 def number(value: float, digits: int, sign: str = "") -> str:
-    """Rounded, with a typographic minus and no sign before zero; ``sign="+"`` also writes a plus."""
+    """A rounded number with a typographic minus and no sign before zero; ``sign="+"`` also writes a plus."""
     return f"{round(value, digits) + 0.0:{sign}.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
@@ -19,7 +19,7 @@ as_score = partial(number, digits=2, sign="+")  # a score or a difference of sco
 
 
 def as_rate(value: float) -> str:
-    """A learning rate, ``0.00005``: no exponent."""
+    """A learning rate without an exponent, such as ``0.00005``."""
     return f"{Decimal(f'{value:g}'):f}"
 
 
@@ -34,13 +34,13 @@ def as_millions(count: int) -> str:
 
 
 def with_interval(estimate: Estimate, form: Callable[[float], str]) -> str:
-    """``value [low, high]``, or the value alone where it has no interval."""
+    """``value [low, high]``, or only the value if it has no interval."""
     ends = f" [{form(estimate.low)}, {form(estimate.high)}]" if estimate.has_interval else ""
     return f"{form(estimate.value)}{ends}"
 
 
 def extent(values: Iterable[float], form: Callable[[float], str]) -> str:
-    """The least and the largest, ``0.40 to 0.58``, or a dash where there are none."""
+    """The smallest and the largest value, ``0.40 to 0.58``, or a dash if there are none."""
     found = list(values)
     return f"{form(min(found))} to {form(max(found))}" if found else "–"
 

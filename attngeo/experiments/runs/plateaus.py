@@ -1,4 +1,4 @@
-"""The loss above which an encoder knows little more than how frequent each token is, in nats per predicted token.
+"""The loss, in nats per predicted token, above which an encoder has learned little more than token frequencies.
 
 It is half a nat below the entropy of single tokens.
 """
@@ -8,5 +8,5 @@ PLATEAU = dict.fromkeys(("positions_pieces", "positions_pieces_longer"), 6.2)  #
 
 
 def plateau_of(experiment: str) -> float:
-    """That of an experiment in ``data/runs``; experiments on single characters share one."""
+    """The plateau of an experiment in ``data/runs``. All character-level experiments have the same plateau."""
     return PLATEAU.get(experiment, PLATEAU_OF_CHARACTERS)

@@ -35,7 +35,7 @@ from attngeo.errors import AttngeoError
 from attngeo.inputs import Setting, cause, checked, read_json
 
 FINISHED = "finished"
-PLAN = "experiment.yml"  # beside the runs of an experiment
+PLAN = "experiment.yml"  # next to the runs of an experiment
 ABOUT, ALL_ABOUT = "run.json", "runs.json"  # file names in the folder of a run and of an experiment
 TABLES = ("history", "scores")
 # Settings that were added after the first runs were recorded, with the value that was used before. A run that was

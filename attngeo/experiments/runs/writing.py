@@ -32,7 +32,7 @@ def write_run(
     """Write the record, each file in one step; run.json comes last.
 
     Raises:
-        OSError: the folder cannot be written; what was there stays.
+        OSError: the folder cannot be written. Its content is then unchanged.
     """
     images = {_picture_name(*place): levels for place, levels in pictures.items()}
     _write(folder, pd.DataFrame(history), pd.DataFrame(scores), images)

@@ -1,1 +1,1 @@
-"""Scores of many released models: the registry of models, the scoring, its record, printed rows beside ours."""
+"""Scores of many released models: the models, their scoring and records, and comparisons with printed scores."""

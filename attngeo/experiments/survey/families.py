@@ -118,7 +118,7 @@ def exchange_test(first: Mapping[str, float], second: Mapping[str, float], most:
 
 
 def _exchanges(n_pairs: int, places: np.ndarray, n_first: int, most: int) -> Iterator[tuple[Any, Any]]:
-    """Which pairs are swapped, and which places are dealt to the first group; the observed exchange comes first."""
+    """The swapped pairs and the places that are assigned to the first group, with the observed exchange first."""
     if 2**n_pairs * math.comb(len(places), n_first) <= most:
         yield from product(product((0, 1), repeat=n_pairs), combinations(places, n_first))
         return

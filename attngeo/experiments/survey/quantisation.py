@@ -1,9 +1,9 @@
-"""Weights rounded to few bits, as quantised checkpoints hold them, and what that does to the scores.
+"""Weights rounded to a few bits as in quantised checkpoints, and the effect of rounding on the scores.
 
     s' = s / (1 + e),    e = (||E_q W_k^T||^2 + ||W_q E_k^T||^2) / ||M||^2
 
-up to chance: rounding adds errors E_q, E_k to the factors that are independent of each other and of the weights. They
-add to the norm of M and, on average, nothing to Tr(MM).
+apart from random fluctuations. Rounding adds errors E_q and E_k to the factors, which are independent of each other and
+of the weights. The errors increase the norm of M, but do not change Tr(MM) on average.
 """
 
 from collections.abc import Callable
@@ -28,20 +28,20 @@ def quantised(form: BilinearForm, scheme: str) -> BilinearForm:
 
 
 def _int8(w: Weights) -> Weights:
-    """Whole steps of a 127th of the tensor's largest magnitude."""
+    """Weights rounded to whole multiples of 1 / 127 of the largest magnitude in the tensor."""
     step = _step(w.abs().amax() / 127)
     return (w / step).round() * step
 
 
 def _signed(block: Weights) -> Weights:
-    """Sixteen levels from -8 to 7 steps; the weight of largest magnitude lies at -8."""
+    """Weights rounded to sixteen levels from -8 to 7 steps, with the weight of the largest magnitude at -8."""
     largest = block.gather(1, block.abs().argmax(1, keepdim=True))
-    step = _step((largest / -8).half().float())  # the scale is kept in half precision
+    step = _step((largest / -8).half().float())  # the scale is stored in half precision
     return (block / step).round().clamp(-8, 7) * step
 
 
 def _shifted(block: Weights) -> Weights:
-    """Sixteen levels from the least to the largest weight."""
+    """Weights rounded to sixteen levels from the smallest to the largest weight."""
     least = block.amin(1, keepdim=True)
     step = _step((block.amax(1, keepdim=True) - least) / 15)
     return ((block - least) / step).round().clamp(0, 15) * step.half().float() + least.half().float()

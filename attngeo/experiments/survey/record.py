@@ -48,12 +48,12 @@ class RecordError(AttngeoError):
 
 @dataclass(frozen=True)
 class Model:
-    """A model to survey: its name for people, where it is read from, and which revision."""
+    """A model to survey: its name for people, the place from which it is read, and its revision."""
 
     name: str
-    source: str  # local folder or file, Hub id; a folder of ATTNGEO_WEIGHTS where it is on no Hub
+    source: str  # local folder or file, or Hub id, or a folder in ATTNGEO_WEIGHTS if it is not on the Hub
     revision: str = ""  # "" for the newest
-    elsewhere: bool = False  # on no Hub, and not under ATTNGEO_WEIGHTS
+    elsewhere: bool = False  # neither on the Hub nor in ATTNGEO_WEIGHTS
     model_type: str = ""  # read the checkpoint as this type; "" for the type that its configuration names
 
 
@@ -67,11 +67,11 @@ def survey_model(
     quantise: bool = False,
     on_layer: OnLayer = lambda checkpoint, done: None,
 ) -> Path:
-    """Score one model, per layer and per head, and record it in a folder of its own under ``folder``.
+    """Score one model, per layer and per head, and record the scores in a separate folder under ``folder``.
 
     Args:
-        model: what to read. Only one layer and what is fetched ahead are in memory at a time.
-        folder: where all records lie.
+        model: the model to read. Only one layer and the layers fetched in advance are in memory at a time.
+        folder: the folder of all records.
         gamma: threshold of the directionality score.
         quantise: also score the layers with rounded weights (`attngeo.experiments.survey.quantisation`).
         on_layer: called after each layer with the checkpoint and the number of layers done.
@@ -80,8 +80,8 @@ def survey_model(
         The folder of the record.
 
     Raises:
-        CheckpointError: the model cannot be read; the former record then stays.
-        RecordError: the model's folder holds the record of other weights, or something else than a record.
+        CheckpointError: the model cannot be read. A former record is then kept.
+        RecordError: the folder of the model contains the record of other weights, or something other than a record.
     """
     if model.elsewhere:
         raise CheckpointError(
@@ -138,7 +138,7 @@ def survey_model(
 def coherence_row(layer: AttentionLayer) -> dict:
     """How the heads of one layer add up (`attngeo.bilinear.coherence`), as a row of a table.
 
-    Where several heads share a key, each of them is transposed by a coin of its own.
+    If several heads share a key, each of them is transposed by its own coin.
     """
     form = layer.form.to(torch.float64)
     coherence = head_coherence(form)
@@ -168,8 +168,8 @@ def record_folder(path_or_id: str, folder: Path) -> Path:
 def is_recorded(model: Model, folder: Path, gamma: float = GAMMA, quantise: bool = False) -> bool:
     """Whether there is a record of this model, revision, type and threshold, with rounded weights if asked for.
 
-    The record must be of the same weights by their SHA-256. Weights that lie ``elsewhere`` cannot be compared, so for
-    them the name decides.
+    The record must be of the same weights by their SHA-256. Weights that are ``elsewhere`` cannot be compared, so only
+    their name is checked.
     """
     record = _former(record_folder(model.source, folder))
     if record is None or record.get("gamma") != gamma:
@@ -190,7 +190,7 @@ def _require_replaceable(target: Path, source: str) -> None:
     """Refuse to replace a folder that is not a record of these weights.
 
     Raises:
-        RecordError: it holds the record of other weights, or something else than a record.
+        RecordError: the folder contains the record of other weights, or something other than a record.
     """
     if not target.exists():
         return

@@ -1,4 +1,4 @@
-"""A survey of many models: which ones, and a loop over them, here or on workers."""
+"""A survey of many models: the choice of models, and a loop over them in this process or on workers."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -19,12 +19,12 @@ from attngeo.inputs import local_path
 def chosen_models(models: tuple[str, ...] = (), label: str = "") -> list[Model]:
     """The models asked for: names or Hub ids of the registry, paths, other Hub ids, or a group of the registry.
 
-    Without either, these are all checkpoints in the folder that ATTNGEO_WEIGHTS names. Weights that lie there are
-    preferred to the Hub's.
+    Without either, these are all checkpoints in the folder ATTNGEO_WEIGHTS. Weights in this folder are preferred to
+    those on the Hub.
 
     Raises:
-        ParameterError: no such group, or the records of two models would lie in one folder.
-        CheckpointError: nothing is named, and ATTNGEO_WEIGHTS names no checkpoints.
+        ParameterError: there is no such group, or the records of two models would be in the same folder.
+        CheckpointError: no models are named, and ATTNGEO_WEIGHTS contains no checkpoints.
     """
     if not models and not label:
         weights = os.environ.get("ATTNGEO_WEIGHTS")
@@ -60,10 +60,10 @@ def chosen_models(models: tuple[str, ...] = (), label: str = "") -> list[Model]:
 
 
 def require_registered(asked: list[Model], folder: Path) -> None:
-    """Refuse to record other models than those of the register in the checkout's ``folder``.
+    """Refuse to record models that are not in the registry in the ``folder`` of the checkout.
 
     Raises:
-        ParameterError: one of them is not in the register.
+        ParameterError: one of the models is not in the registry.
     """
     known = {os.path.realpath(path) for path in local_weights().values()} | {model.hub_id for model in registry()}
     for model in asked:

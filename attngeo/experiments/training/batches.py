@@ -26,8 +26,8 @@ class Masking:
     rate: float = 0.15  # share of the tokens of a block that are masked
     hidden_share: float = 0.8  # share of the masked tokens that are shown as the mask token
     random_share: float = 0.1  # share that is shown as a random token; the rest is shown unchanged
-    read_left: int = 0  # places to the left of a masked token at which it is predicted
-    noise_right: float = 0.0  # share of the tokens to the right of a block's one masked token that become random ones
+    read_left: int = 0  # number of positions to the left of a masked token at which the token is predicted
+    noise_right: float = 0.0  # share of the tokens to the right of the masked token that become random tokens
 
     @classmethod
     def of(cls, config: TrainingConfig) -> "Masking":
@@ -39,8 +39,8 @@ class Blocks:
     """Blocks of ``length`` consecutive ids, without padding. They may begin and end within documents.
 
     A block is identified by its place in an endless sequence: place n belongs to pass ``n // len(blocks)`` over the
-    text, and each pass has its own order. So the number of a training step determines its data, also after a restart
-    and on any number of processes. Without a seed the order is that of the text.
+    text, and each pass has its own order. The number of a training step therefore determines its data, also after a
+    restart and with any number of processes. Without a seed, the blocks are in the order of the text.
 
     Raises:
         CorpusError: the text is shorter than one block.
@@ -80,13 +80,14 @@ class Blocks:
 class Batches:
     """Batches for an objective, by place in the sequence of `Blocks`.
 
-    Masking follows BERT (S2.3): of each block a fixed number ``round(rate * length)`` of positions is chosen, no
-    document marks; their tokens are hidden (80 %), replaced by a random token (10 %) or left (10 %), unless `Masking`
-    has other shares. BERT's later implementations draw each position with probability ``rate`` instead, which has the
-    same mean. The draws follow from the seed and the place of the block alone.
+    Masking follows BERT (S2.3): in each block, a fixed number ``round(rate * length)`` of positions is chosen, but no
+    document marks. Their tokens are replaced by the mask token (80 %), replaced by a random token (10 %) or left
+    unchanged (10 %), unless `Masking` has other shares. Later implementations of BERT draw each position with
+    probability ``rate`` instead, which has the same mean. The draws depend only on the seed and the place of the block.
 
-    ``released-decoder`` is what the paper's released code does for decoders: the labels of masked modelling, read by a
-    causal model and shifted, so position i predicts token i + 1 where that was chosen, from a masked left context.
+    ``released-decoder`` is the objective of the paper's released code for decoders. It uses the labels of masked
+    modelling in a causal model with a shift: if token i + 1 was chosen, it is predicted at position i from the masked
+    text to the left.
 
     Raises:
         ParameterError: the vocabulary has no mask token, or the rate is out of range.
@@ -125,10 +126,10 @@ class Batches:
     def at(
         self, places: Sequence[int] | np.ndarray, device: torch.device | str = "cpu"
     ) -> dict[str, Int[torch.Tensor, "batch _"]]:
-        """The blocks at the given places, as a model takes them.
+        """The blocks at the given places, as the input of a model.
 
-        ``input_ids``, (batch, length), and of every block the ``positions`` at which to predict, ascending, and the
-        ``labels`` to be predicted there, (batch, targets).
+        The batch contains ``input_ids`` of shape (batch, length), and, of shape (batch, targets), the ``positions`` at
+        which to predict, in ascending order, and the ``labels`` that are to be predicted there.
         """
         places = np.asarray(places)
         ids = self.blocks.at(places)
@@ -144,7 +145,7 @@ class Batches:
         n = self.blocks.length
         chosen_per_block = self.per_block
         masking = self.masking
-        noise = 2 * n if masking.noise_right else 0  # further draws, after those of BERT
+        noise = 2 * n if masking.noise_right else 0  # additional draws, after those of BERT
         draws = np.empty((len(ids), n + 2 * chosen_per_block + noise))  # random numbers in [0, 1)
         for row, place in zip(draws, places, strict=True):  # a counter-based generator can draw for any place alone
             np.random.Generator(np.random.Philox(key=self.seed, counter=[0, 0, int(place), 0])).random(out=row)

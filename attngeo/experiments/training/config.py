@@ -1,4 +1,4 @@
-"""Everything that determines a training run, flat, with the paper's settings (Appendix S2.3) as defaults."""
+"""All settings that determine a training run, with those of the paper (Appendix S2.3) as defaults."""
 
 from dataclasses import asdict, dataclass, fields
 from enum import EnumMeta
@@ -42,11 +42,11 @@ Part = Annotated[float, Meta(ge=0, le=1)]
 class TrainingConfig:
     """A training run. Equal configurations on equal text give equal curves.
 
-    A field that is added needs an entry in `attngeo.experiments.runs.record.IN_FORCE`: what was in force before it
-    existed.
+    If you add a field, also add its former value to `attngeo.experiments.runs.record.IN_FORCE`, that is, the value that
+    was in force before the field existed.
 
     Raises:
-        ParameterError: a value is refused, or two contradict each other.
+        ParameterError: a value is invalid, or two values contradict each other.
     """
 
     objective: Annotated[
@@ -193,7 +193,7 @@ class TrainingConfig:
         return min(200, self.steps // 10) if self.warmup is None else self.warmup
 
     def shape(self, vocab_size: int) -> Shape:
-        """The model's size, for a vocabulary of that many tokens."""
+        """The size of the model for a vocabulary of the given size."""
         d_ff, longest = self.d_ff or 4 * self.d_model, max(512, self.block_size)
         return Shape(self.layers, self.d_model, self.heads, d_ff, longest, self.dropout, vocab_size)
 
@@ -202,10 +202,10 @@ DEFAULTS = {f.name: f.default for f in fields(TrainingConfig)}
 
 
 def configure(values: dict[str, Any]) -> TrainingConfig:
-    """A configuration from names and values; ``preset`` may be among them, and the others go before it.
+    """A configuration from names and values. They may include ``preset``, over which the other values take precedence.
 
     Raises:
-        ParameterError: a name or the preset is unknown, or a value is refused.
+        ParameterError: a name or the preset is unknown, or a value is invalid.
     """
     values = {key.replace("-", "_"): value for key, value in values.items()}
     if (preset := values.pop("preset", None)) is not None:
@@ -237,7 +237,7 @@ def read_values(path: Path) -> dict[str, Any]:
     """Names and values from a YAML file.
 
     Raises:
-        ParameterError: the file cannot be read, or is not a mapping.
+        ParameterError: the file cannot be read, or its content is not a mapping.
     """
 
     def refuse(why: str) -> ParameterError:
