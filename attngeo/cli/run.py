@@ -67,8 +67,7 @@ def command(chapter, given, profile, output, opened, listing) -> None:
     for name in names:
         if names.count(name) > 1:
             raise ParameterError(
-                f"The parameter {name} is given more than once; for a list, separate the values by commas: -p {name}"
-                " a,b."
+                f"Parameter {name} is given more than once; for a list, separate the values by commas: -p {name} a,b."
             )
     values = parameters.checked(chapter, execute.notebook(chapter), dict(given))
     if output is None:

@@ -148,7 +148,7 @@ def test_what_cannot_be_compared_ends_in_one_sentence(refused, rows, saved):
         "first two-heads --per-head": "4 decoder heads and two-heads has 2 decoder heads;",
         "first run/model --gamma -1": "gamma",
         "first run -o gone/d.csv": "there is no folder gone",
-        "first run -o run/checkpoints/checkpoint-2/config.json": "config.json is there already",
+        "first run -o run/checkpoints/checkpoint-2/config.json": "config.json already exists",
     }.items():
         assert named in refused("diff", *line.split()), line
     assert len(rows("first", "two-heads")) == 6  # as sums over heads

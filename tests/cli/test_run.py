@@ -56,7 +56,7 @@ def test_a_failing_cell_leaves_a_partial_notebook_and_the_last_good_one(here, re
 
 def test_a_notebook_is_replaced_only_where_it_is_named(here, attngeo, refused):
     (here / "other.ipynb").write_text("edited")
-    assert "other.ipynb exists" in refused("run", "other")
+    assert "other.ipynb already exists" in refused("run", "other")
     assert (here / "other.ipynb").read_text() == "edited"
     assert attngeo("run", "other", "-o", "other.ipynb")[0] == 0 and "x = 1" in (here / "other.ipynb").read_text()
 

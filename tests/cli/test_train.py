@@ -67,7 +67,7 @@ BAD = {  # flags, and what the sentence names
     "--block-size 5000": " 5000",
     "--lr nan": r"lr .*nan",
     "--steps 0": r"steps .*0.* 1;",
-    "--heads 3": r"3 .* 16",
+    "--heads 3": r"width 16 .* 3 heads",
     "--warmup 4": "warmup",
     "--micro-batch 3": r" 3 .*batch_size 4",
     "--gamma 1": r"gamma.*constraint|constraint.*gamma",

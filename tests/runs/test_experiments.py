@@ -62,15 +62,15 @@ def test_what_cannot_be_understood_is_named(tmp_path):
         read_experiment(tmp_path)
     for parts, said in (
         ({"status": "sure"}, "sure"),
-        ({"settings": 3}, "no plan"),
-        ({"arms": None}, "no plan"),
+        ({"settings": 3}, "not a valid plan"),
+        ({"arms": None}, "not a valid plan"),
         ({"seeds": {"random": [0]}}, "other arms"),
         ({"primary contrast": {"arm": "skew", "against": "random"}}, "'skew'"),
-        ({"question": None}, "no plan"),
+        ({"question": None}, "not a valid plan"),
     ):
         with pytest.raises(ExperimentError, match=rf"experiment\.yml.*{said}"):
             read_experiment(plan(tmp_path / "a", **parts))
-    for text, said in (("a: [", "no plan"), ("[" * 2**20, "more than 64 levels"), ("question: why", "status")):
+    for text, said in (("a: [", "not a valid plan"), ("[" * 2**20, "more than 64 levels"), ("question: why", "status")):
         (tmp_path / "experiment.yml").write_text(text)
         with pytest.raises(ExperimentError, match=rf"experiment\.yml.*{said}"):
             read_experiment(tmp_path)

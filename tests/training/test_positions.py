@@ -152,5 +152,5 @@ def test_settings_that_another_model_or_objective_has_are_refused(text):
         small_config(text, window_far=8)
     with pytest.raises(ParameterError, match="window_far is 2, but it cannot be smaller than window_near, which is 4"):
         small_config(text, objective="clm", window_near=4, window_far=2)
-    with pytest.raises(ParameterError, match="exceed 1 together"):
+    with pytest.raises(ParameterError, match="add up to more than 1"):
         small_config(text, hidden_share=0.8, random_share=0.3)

@@ -16,7 +16,7 @@ from attngeo.experiments.training.config import TrainingConfig, configure, read_
 
 
 def _options(function):
-    """Add one option per field of the configuration. The default None means that the settings file or the preset applies."""
+    """Add an option for each field. Its default None means that the settings file or the preset applies."""
     for f in reversed(fields(TrainingConfig)):
         kind = f.type
         words = kind.__metadata__[-1]
