@@ -69,13 +69,13 @@ def family_interval(
 ) -> tuple[float, float]:
     """Percentile bootstrap over families: models of one family share data and recipe, and so do their scores.
 
-    In each draw as many families as there are, of the first group alone, of the second alone, and of both, are drawn
-    with replacement and enter whole: a family of both groups with its models of both.
+    In each draw, families are drawn with replacement, as many as there are, separately for families with models only in
+    the first group, only in the second group, and in both groups. A family that is drawn enters with all of its models.
     """
     rng = np.random.default_rng(0)
     wins = (np.sign(np.subtract.outer(first, second)) + 1) / 2  # (models, models)
     names = np.unique([*first_families, *second_families])
-    rows = np.equal.outer(names, np.array(first_families)).astype(float)  # (families, models): who belongs where
+    rows = np.equal.outer(names, np.array(first_families)).astype(float)  # (families, models): 1 for the own family
     columns = np.equal.outer(names, np.array(second_families)).astype(float)
     sums = rows @ wins @ columns.T  # (families, families): pairs won between two families
     sizes = np.outer(rows.sum(1), columns.sum(1))
@@ -94,9 +94,9 @@ def family_interval(
 def exchange_test(first: Mapping[str, float], second: Mapping[str, float], most: int = 20_000) -> tuple[float, int]:
     """Exact two-sided test that the groups do not differ: ``Pr[|A - 1/2| >= |observed A - 1/2|]`` over all exchanges.
 
-    Where a family has a value in both groups, the two are exchanged or not; the other families are dealt anew to
-    groups of the same sizes. If the groups do not differ, every exchange is as likely as what was observed. Of more
-    than ``most`` exchanges as many are drawn.
+    If a family has a value in both groups, the two values may be exchanged. The other families are assigned anew to
+    groups of the same sizes. If the groups do not differ, every exchange is as likely as the observed assignment. If
+    there are more than ``most`` exchanges, a random sample of ``most`` exchanges is used.
 
     Returns:
         p, and the number of exchanges behind it, the observed one among them.

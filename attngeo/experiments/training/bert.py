@@ -1,4 +1,4 @@
-"""BERT as an encoder and as a decoder, at any size, with a head that works on the predicted positions only."""
+"""BERT as an encoder and as a decoder of any size, with a head that is applied only to the predicted positions."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ STD = 0.02  # standard deviation of BERT's initial weights
 
 
 class _PredictsPositions:
-    """Adds to a BERT with a language-model head: the loss at given positions, without the other positions' logits."""
+    """Adds to a BERT with a language-model head the loss at given positions, without computing the other logits."""
 
     accepts_loss_kwargs = False  # tells Trainer that the loss is a mean over the batch
     constraint = Constraint.NONE
@@ -48,7 +48,7 @@ class _PredictsPositions:
         if positions is None:
             return super().forward(input_ids, labels=labels, **others)
         hidden = self.bert(input_ids=input_ids).last_hidden_state  # (batch, length, d)
-        if positions.shape[1] == input_ids.shape[1] - 1:  # every position but the last: no gathering
+        if positions.shape[1] == input_ids.shape[1] - 1:  # for every position but the last, gathering is not needed
             hidden = hidden[:, :-1]
         else:
             hidden = hidden.gather(1, positions[:, :, None].expand(-1, -1, hidden.shape[-1]))
@@ -61,21 +61,21 @@ class _PredictsPositions:
 
 
 class Encoder(_PredictsPositions, BertForMaskedLM):
-    """BERT with attention to both sides."""
+    """BERT whose tokens attend to both sides."""
 
 
 class Decoder(_PredictsPositions, BertLMHeadModel):
-    """BERT with attention to the left."""
+    """BERT whose tokens attend only to the left."""
 
 
 class PositionsEncoder(Encoder):
-    """The encoder with another positional encoding than a table."""
+    """The encoder with a positional encoding other than a table."""
 
     config_class = PositionsBertConfig
 
 
 class PositionsDecoder(Decoder):
-    """The decoder with another positional encoding than a table."""
+    """The decoder with a positional encoding other than a table."""
 
     config_class = PositionsBertConfig
 
@@ -100,12 +100,12 @@ def build_model(
 ) -> PreTrainedModel:
     """A BERT with the given initialisation.
 
-    Two models of equal shape and seed differ only in what their initialisations, positions and values change. A causal
-    one, a decoder, sees the left only. Of the implementations of attention in transformers "eager" is the faster one on
-    a CPU; positions that are not learned need it.
+    Two models of equal shape and seed differ only in what their initialisations, positions and values change. In a
+    causal model (a decoder), tokens attend only to the left. Of the implementations of attention in transformers,
+    "eager" is the faster one on a CPU, and positions that are not learned need it.
 
     Raises:
-        InitialisationError: the weights do not have the symmetry that the initialisation promises.
+        InitialisationError: the weights do not have the symmetry of the initialisation.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -122,7 +122,7 @@ def build_model(
 def bert_config(
     shape: Shape, causal: bool, attention: str = "sdpa", kind: type[BertConfig] = BertConfig, **more: Any
 ) -> BertConfig:
-    """The configuration of a BERT of that shape, with Table S1's settings for all that a shape leaves open."""
+    """The configuration of a BERT of this shape, with the other settings from Table S1."""
     return kind(
         vocab_size=shape.vocab_size,
         hidden_size=shape.d_model,

@@ -19,7 +19,7 @@ from attngeo.experiments.workers import spread
 
 
 class Attempt(str, Enum):
-    """What came of the attempt to make one run."""
+    """The outcome of the attempt to make one run."""
 
     MADE = "made"
     THERE = "recorded already"
@@ -54,7 +54,7 @@ def make_run(folder: Path, name: str, listen: Callable[[dict[str, Any]], None] =
 
 
 def _clear(output: Path) -> None:
-    """Remove what a run that was cut off before its first checkpoint has left."""
+    """Remove the files of a run that was interrupted before its first checkpoint."""
     for name in CONTENT:
         path = output / name
         if path.is_dir():

@@ -1,4 +1,4 @@
-"""What a model is trained to lower: cross-entropy of its predictions, and constraints on W_qk (Eqs. S146 to S148)."""
+"""The losses of training: cross-entropy of predictions, and constraints on W_qk (Eqs. S146 to S148)."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.moments import gram_moments
 from attngeo.choices import Constraint
 
-SLICE_BYTES = 1 << 24  # float32 logits that a CPU holds at a time, about the size of its last cache
+SLICE_BYTES = 1 << 24  # bytes of float32 logits at a time on a CPU, about the size of its last cache
 
 
 def linear_cross_entropy(
@@ -19,12 +19,12 @@ def linear_cross_entropy(
     bias: Float[Tensor, " vocab"],
     labels: Int[Tensor, " rows"],
 ) -> Float[Tensor, ""]:
-    """``mean_i -log softmax(x_i W^T + b)[label_i]``, with its gradients computed on the way.
+    """``mean_i -log softmax(x_i W^T + b)[label_i]``, whose gradients are computed in the forward pass.
 
-    Logits are made in the autocast type and reduced in float32, or in float64 if x is. Forward computes the gradients
-    too, since the loss is the root of the graph; so logits are made once, not twice. At 4,096 rows of width 256, 30,522
-    classes and bf16, one thread of a CPU needs 0.12 GB and 1.3 s; torch's own needs 1.4 GB and 1.8 s whole, 0.03 GB and
-    2.5 s in chunks (since 2.13).
+    Logits are computed in the autocast type and reduced in float32, or in float64 if x has this type. Because the loss
+    is the root of the graph, the forward pass can also compute the gradients, so logits are computed only once. For
+    4,096 rows of width 256, 30,522 classes and bf16, one thread of a CPU needs 0.12 GB and 1.3 s. The function of torch
+    needs 1.4 GB and 1.8 s, or 0.03 GB and 2.5 s in chunks (since torch 2.13).
     """
     autocast = torch.is_autocast_enabled(x.device.type)
     dtype = torch.get_autocast_dtype(x.device.type) if autocast else x.dtype

@@ -1,4 +1,4 @@
-"""A BERT with another positional encoding than a table: rotations, a bias for each offset, or none at all.
+"""A BERT with a positional encoding other than a table: rotations, a bias for each offset, or none at all.
 
 The table stays in the model, but it is zero and not trained, so that models with the same seed differ in nothing else.
 """
@@ -34,12 +34,12 @@ PositionsBertConfig = type(
 def rotated(x: Float[Tensor, "batch heads length d_head"]) -> Float[Tensor, "batch heads length d_head"]:
     """``R_i x_i``: coordinates c and c + d_head / 2 of the vector at place i turned by ``i BASE^(-2c / d_head)``.
 
-    ``(R_i q) . (R_j k)`` depends on the places by j - i alone. Source: Su et al. 2021 (RoFormer), Eq. 15.
+    ``(R_i q) . (R_j k)`` depends on the positions only through j - i. Source: Su et al. 2021 (RoFormer), Eq. 15.
     """
     length, width = x.shape[-2:]
     frequencies = BASE ** (-torch.arange(0, width, 2, device=x.device).double() / width)  # (d_head / 2,)
     angles = torch.arange(length, device=x.device)[:, None] * frequencies
-    kept = torch.promote_types(x.dtype, torch.float32)  # in half precision the angles would be too coarse
+    kept = torch.promote_types(x.dtype, torch.float32)  # because angles in half precision would be too coarse
     cos, sin = angles.cos().to(kept), angles.sin().to(kept)
     first, second = x.chunk(2, -1)
     return torch.cat((first * cos - second * sin, second * cos + first * sin), -1).to(x.dtype)
@@ -70,11 +70,11 @@ def take_positions(model: PreTrainedModel) -> None:
 
 @torch.no_grad()
 def freeze_table(model: PreTrainedModel, kind: PositionTable, n: int) -> None:
-    """Freeze the first n rows of a table of position embeddings, made of some of their waves alone.
+    """Freeze the first n rows of a table of position embeddings, reduced to some of their waves.
 
-    The waves are those of `attngeo.bilinear.waves.waves` on n positions. What is left of the random rows is scaled to
-    `FROZEN_STRENGTH` times the norm that the rows had without their mean, so that all kinds of tables are equally
-    strong, and strong enough beside embeddings of tokens that grow in training.
+    The waves are those of `attngeo.bilinear.waves.waves` on n positions. The remaining part of the random rows is
+    scaled to `FROZEN_STRENGTH` times the norm that the rows had without their mean, so that all kinds of tables are
+    equally strong, and strong enough beside embeddings of tokens that grow in training.
     """
     if kind is PositionTable.TRAINED:
         return

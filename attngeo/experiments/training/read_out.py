@@ -21,10 +21,12 @@ class Probe:
 
 
 def read_outs(model: PreTrainedModel, probe: Probe) -> Float[Tensor, "layers vocab vocab"]:
-    """``A_ab = (mean d logit_a / d o) v_b``, centred: what a unit of attention to token b does to the logit of token a.
+    """``A_ab = (mean d logit_a / d o) v_b``, centred: the effect of a unit of attention to token b on the logit of
+    token a.
 
-    o_i is the output of a layer's heads at the predicted position, v_b the mean value of token b in that layer. Both
-    indices are centred by the frequencies: neither a constant in all logits nor one in all values does anything.
+    o_i is the output of the heads of a layer at the predicted position, and v_b is the mean value of token b in this
+    layer. Both indices are centred by the frequencies, because a constant that is added to all logits or to all values
+    has no effect.
     """
     outputs, values, handles = [], [], []
     for layer in attention_layers(model):
@@ -54,7 +56,7 @@ def centred(form: Float[Tensor, "*layers v v"], frequencies: Float[Tensor, " v"]
 
 
 def weighted_symmetry(form: Float[Tensor, "v v"], frequencies: Float[Tensor, " v"]) -> float:
-    """``sum pi_a pi_b A_ab A_ba / sum pi_a pi_b A_ab^2``: s over pairs of tokens as often as they occur."""
+    """``sum pi_a pi_b A_ab A_ba / sum pi_a pi_b A_ab^2``: s over pairs of tokens, weighted by their frequencies."""
     weights = torch.outer(frequencies, frequencies)
     return float((weights * form * form.T).sum() / (weights * form.square()).sum())
 

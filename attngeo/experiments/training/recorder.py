@@ -82,7 +82,7 @@ class Recorder(TrainerCallback):
         self._steps = state["steps"]
         self._earlier = state["seconds"]
 
-    # what Trainer calls
+    # methods that Trainer calls
 
     def on_train_begin(self, args, state, control, **others) -> None:  # noqa: D102
         self._start = self._flushed = time.perf_counter()
@@ -210,7 +210,7 @@ class Recorder(TrainerCallback):
 
 
 def _position_columns(form: BilinearForm, table: torch.Tensor) -> Iterator[dict[str, float]]:
-    """s by octave of the position table (`attngeo.bilinear.waves`), of the sum over heads and of every head."""
+    """s by octave of the position table (`attngeo.bilinear.waves`), for the sum over heads and for every head."""
     yield _octave_columns(octave_scores(form, table))
     by_head = octave_scores(form, table, per_head=True)
     for head in range(form.n_heads):
@@ -230,7 +230,7 @@ def _octave_columns(scores: dict) -> dict[str, float]:
 
 @contextmanager
 def stopping_after_the_step(recorder: Recorder) -> Iterator[None]:
-    """Within it, Ctrl-C and SIGTERM finish the step, save a checkpoint and stop."""
+    """Within this context, Ctrl-C and SIGTERM finish the current step, save a checkpoint and stop."""
     if threading.current_thread() is not threading.main_thread():  # for example in a worker of dask
         yield
         return

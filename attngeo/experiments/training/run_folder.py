@@ -42,7 +42,7 @@ def saved_config(output: Path) -> dict[str, Any]:
     """The configuration of the run in a folder, names and values.
 
     Raises:
-        RunError: the folder holds no run, or its run.json is damaged.
+        RunError: the folder contains no run, or its run.json is damaged.
     """
     if not (output / "run.json").exists():
         raise RunError(f"{output} contains no run to continue; start one without --resume.")
@@ -94,6 +94,6 @@ def last_checkpoint(output: Path) -> Path | None:
 
 
 def drop_checkpoints(config: TrainingConfig, output: Path) -> None:
-    """Remove the checkpoints of a finished run, unless it is to keep them."""
+    """Remove the checkpoints of a finished run, unless its settings say to keep them."""
     if not config.keep_checkpoints:
         shutil.rmtree(output / "checkpoints", ignore_errors=True)

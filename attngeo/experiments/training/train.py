@@ -46,20 +46,21 @@ def train(
     Under ``accelerate launch`` or ``torchrun``, every process calls this, and the batch is shared between them.
 
     Args:
-        config: everything that determines the run.
+        config: the settings of the run.
         output: folder of the run.
-        resume: continue the run there from its last checkpoint; the curve is that of an unbroken run.
-        listen: called after every step with {"step"}, and where something is recorded with the row of the history and
-            the medians over layers of both scores.
+        resume: whether to continue the run in this folder from its last checkpoint. The curve is then the same as
+            without an interruption.
+        listen: function that is called after every step with {"step"}, or, if the step is recorded, with the row of the
+            history and the medians over layers of both scores.
 
     Returns:
         The run, read back from its folder; None in processes other than the first.
 
     Raises:
         CorpusError: the text cannot be read or is too short.
-        ParameterError: the batch does not fit the number of devices or their memory, the device is not there, or
+        ParameterError: the batch does not fit the number of devices or their memory, the device does not exist, or
             torch.compile fails.
-        RunError: the folder holds another run, or there is nothing to resume.
+        RunError: the folder contains another run, or there is nothing to resume.
         TrainingStopped: the loss is not finite, or a signal ended the run. The record is kept.
     """
     output = Path(output)
@@ -98,7 +99,8 @@ def train(
 
 @contextmanager
 def named_causes(compiled: bool) -> Iterator[None]:
-    """Say in one sentence what the device or the compiler lacks, whose own messages may have hundreds of lines.
+    """Report in one sentence what the device or the compiler lacks, because their own messages can have hundreds of
+    lines.
 
     Raises:
         ParameterError: the device has too little memory, or torch.compile failed.
@@ -134,10 +136,10 @@ def prepare_text(config: TrainingConfig) -> tuple[Corpus, Vocabulary, TokenSet]:
 
 
 def trainer_arguments(config: TrainingConfig, output: Path) -> TrainingArguments:
-    """The arguments of Trainer for a configuration, on the devices that are there.
+    """The arguments of Trainer for a configuration, on the available devices.
 
     Raises:
-        ParameterError: the batch cannot be shared between the processes, or the device is not there.
+        ParameterError: the batch cannot be distributed over the processes, or the device does not exist.
     """
     cuda = torch.cuda.is_available()
     if config.device == "cuda" and not cuda:
@@ -169,7 +171,7 @@ def trainer_arguments(config: TrainingConfig, output: Path) -> TrainingArguments
         ddp_find_unused_parameters=False if world > 1 else None,
         dataloader_num_workers=0 if cpu else 2,
         dataloader_pin_memory=not cpu,
-        save_strategy="no",  # the recorder says when
+        save_strategy="no",  # the recorder determines when
         save_total_limit=None if config.keep_checkpoints else 2,
         logging_strategy="no",
         eval_strategy="no",
@@ -200,14 +202,14 @@ class RecordedTrainer(Trainer):
         return SequentialSampler(self.train_dataset)  # shuffling is done there
 
     def get_train_dataloader(self):
-        """Trainer's loader, whose workers ignore signals."""
+        """The data loader of Trainer, with workers that ignore signals."""
         loader = super().get_train_dataloader()
         # the loader that accelerate wraps starts the workers; they need no seed, since a batch follows from its number
         loader.base_dataloader.worker_init_fn = ignore_signals
         return loader
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
-        """The model's loss, with the part that is recorded passed on."""
+        """The loss of the model, whose recorded part is passed to the recorder."""
         outputs = model(**inputs)
         self.recorder.add(outputs["prediction_loss"] / self.current_gradient_accumulation_steps)
         return (outputs["loss"], outputs) if return_outputs else outputs["loss"]

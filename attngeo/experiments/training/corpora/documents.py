@@ -27,7 +27,7 @@ class CorpusError(AttngeoError):
 class Corpus:
     """Documents that can be read any number of times, and what identifies them."""
 
-    name: str  # for records; no path of this machine
+    name: str  # for records, without a path of this machine
     digest: str  # sha256 of the content, or of what determines it
     documents: Callable[[], Iterator[str]]  # a fresh iterator, always in the same order
     sources: tuple[dict, ...] = ()  # files with their sha256, packages with their versions, Hub revisions
@@ -47,12 +47,13 @@ def limited(documents: Iterator[str | None], max_characters: int | None) -> Iter
 def local_corpus(path: Path, max_characters: int | None = None) -> Corpus:
     """The documents of a file, or of all readable files of a folder in the order of their names.
 
-    A file is ``.txt`` (documents apart by a blank line; one per line where there is none), ``.jsonl`` or ``.parquet``
-    (one document per row, in a column named text, raw_content, content, comment_text, comment or body), the first two
-    also with ``.xz`` or ``.gz``; a folder has such files, subfolders included.
+    A file can be ``.txt`` (documents are separated by blank lines; if there are none, each line is a document), or
+    ``.jsonl`` or ``.parquet`` (one document per row, in a column named text, raw_content, content, comment_text,
+    comment or body). The first two can also be compressed as ``.xz`` or ``.gz``. Files in subfolders of a folder are
+    included.
 
     Raises:
-        CorpusError: nothing there, nothing readable, or no text in it.
+        CorpusError: the path does not exist, cannot be read, or contains no text.
     """
     files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
     files = [file for file in files if _kind(file) in SUFFIXES]
@@ -72,10 +73,10 @@ def local_corpus(path: Path, max_characters: int | None = None) -> Corpus:
 
 
 def read_documents(file: Path) -> Iterator[str | None]:
-    """The documents of one file, read as they are asked for.
+    """The documents of one file, which are read one after the other.
 
     Raises:
-        CorpusError: the file cannot be read or is not what its name says.
+        CorpusError: the file cannot be read, or its content does not fit its suffix.
     """
     try:
         for document in _rows(file):
@@ -92,7 +93,7 @@ def _rows(file: Path) -> Iterator[str | None]:
         from pyarrow import parquet
 
         name = _text_field(parquet.read_schema(file).names)
-        table = parquet.ParquetFile(file, read_dictionary=[name])  # a repeated text is held once
+        table = parquet.ParquetFile(file, read_dictionary=[name])  # a repeated text is stored once
         for batch in table.iter_batches(1024, columns=[name]):
             yield from (value.as_py() for value in batch.column(0))
         return

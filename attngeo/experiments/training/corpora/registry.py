@@ -1,7 +1,7 @@
-"""A corpus by its name or its path; named ones of the Hugging Face Hub are read as a stream through `datasets`.
+"""Corpora by name or path. Corpora on the Hugging Face Hub are read as a stream with `datasets`.
 
-The paper's data sets were loaded by scripts, which `datasets` no longer runs; each entry names what holds the same or
-the nearest text today.
+The data sets of the paper were loaded by scripts, which `datasets` no longer runs. Each entry describes a data set that
+contains the same or the most similar text today.
 """
 
 import ast
@@ -23,7 +23,7 @@ from attngeo.experiments.training.corpora.documents import Corpus, CorpusError, 
 from attngeo.inputs import cause, local_path, read_yaml
 
 EMBEDDED = "embedded"
-SHORTEST = 200  # characters of a document; shorter docstrings say little
+SHORTEST = 200  # smallest number of characters of a document, because shorter docstrings say little
 SKIPPED = {"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "turtledemo", "pydoc_data"}
 MAX_CHARACTERS = 1_000_000_000  # default for a corpus of the Hub: about 0.5 GB of tokens on disk
 SHUFFLE_BUFFER = 10_000  # documents
@@ -31,14 +31,14 @@ SHUFFLE_BUFFER = 10_000  # documents
 
 @dataclass(frozen=True)
 class HubCorpus:
-    """Where a corpus lives on the Hub today, and how it differs from the paper's (Appendix S2.2)."""
+    """The location of a corpus on the Hub today, and how it differs from the corpus of the paper (Appendix S2.2)."""
 
     path: str
     column: str
     remark: str
     config: str | None = None
-    data_files: str | None = None  # the file that holds the text, where the repository has others too
-    listing: str = ""  # a file of the repository that lists shards kept elsewhere, one per line
+    data_files: str | None = None  # the file that contains the text, if the repository also has other files
+    listing: str = ""  # a file of the repository that lists shards stored elsewhere, one per line
     shards: str = ""  # address of a shard, with {line} for the line of the listing
 
 
@@ -52,7 +52,8 @@ def open_corpus(name: str, max_characters: int | None = None) -> Corpus:
     Args:
         name: "embedded" (no network), "wikipedia", "jigsaw", "redpajama" (streams of the Hub, shuffled with a fixed
             seed), or a path, where environment variables are replaced: ``$ATTNGEO_CORPORA/wikipedia``.
-        max_characters: stop after that many. Default: 1,000,000,000 of the Hub's, all of the others.
+        max_characters: largest number of characters. The default is 1,000,000,000 for corpora of the Hub, and no limit
+            for other corpora.
 
     Raises:
         CorpusError: there is no such corpus, it cannot be read or is empty, or the Hub cannot be reached.
@@ -69,9 +70,10 @@ def open_corpus(name: str, max_characters: int | None = None) -> Corpus:
 
 @cache  # reading all modules of Python takes seconds
 def _embedded_corpus(max_characters: int | None = None) -> Corpus:
-    """Documentation of Python: the topics of the language reference, then of each module the docstrings; no network.
+    """The documentation of Python: the topics of the language reference, and the docstrings of each module.
 
-    About two million characters, which follow from the version of Python; the digest is that of the text.
+    It has about two million characters, which depend on the version of Python, and needs no network. The digest is that
+    of the text.
     """
     documents = tuple(limited(_python_documents(), max_characters))
     digest = hashlib.sha256("\0".join(documents).encode("utf-8", "surrogatepass"))
@@ -138,7 +140,7 @@ def _stream(known: HubCorpus, revision: str) -> Any:
 
 @contextmanager
 def _refusing(name: str, known: HubCorpus) -> Iterator[None]:
-    """Report whatever the network, a proxy, the Hub or `datasets` raises in one sentence."""
+    """Report any error of the network, a proxy, the Hub or `datasets` in one sentence."""
     try:
         yield
     except Exception as error:

@@ -43,8 +43,8 @@ def tokenize(
 ) -> TokenSet:
     """Token ids of a corpus, from the cache (in `cache_folder`) if it has been tokenised before.
 
-    Documents are ordered by the hash of their text, and the first of them that hold a share ``held_out`` of the tokens,
-    in (0, 1), are kept apart; equal documents are on the same side.
+    Documents are ordered by the hash of their text, and the first of them, with a share ``held_out`` in (0, 1) of the
+    tokens, are held out. Equal documents are in the same part.
 
     Raises:
         CorpusError: the corpus has fewer than two different documents, or the cache cannot be written.

@@ -53,11 +53,11 @@ def open_vocabulary(name: str, corpus: Corpus, text: Text | str = Text.PLAIN, si
         name: "trained" (WordPiece over lower-cased words, as BERT's, trained on the first 20 million characters of the
             corpus), the path of a tokenizer.json or of a folder with one, or a Hub id such as bert-base-uncased.
         corpus: the text to train it on.
-        text: how this text is spelt.
+        text: how this text is written.
         size: the largest number of tokens of a trained vocabulary. Short or character-spaced texts have fewer.
 
     Raises:
-        CheckpointError: neither a file nor a Hub repository of that name can be reached.
+        CheckpointError: neither a file nor a Hub repository of this name can be found.
         CorpusError: the tokenizer cannot be read, or has no tokens for the start and the end of a document.
     """
     if name == TRAINED:
@@ -95,10 +95,11 @@ def open_vocabulary(name: str, corpus: Corpus, text: Text | str = Text.PLAIN, si
 
 
 def _trained(corpus: Corpus, text: Text, size: int) -> Tokenizer:
-    """A WordPiece tokenizer that follows from the text alone.
+    """A WordPiece tokenizer that depends only on the text.
 
     The trainer numbers the pieces "##x" of single characters in the order of a hash table that differs between runs,
-    and breaks ties by these numbers. So the characters are counted here, and their pieces are given to it as marks.
+    and breaks ties by these numbers. We therefore count the characters here and pass their pieces to the trainer as
+    marks.
     """
     tokenizer = _wordpiece(list(SPECIAL))
     counts: Counter[str] = Counter()
