@@ -573,7 +573,7 @@ build_a_matrix(torch.Generator().manual_seed(seed), gamma)
 # ```
 # ````
 #
-# The printed proof uses $|\bar c - \bar r| < \bar c < \bar c + \bar r$ (Eq. S138). This is wrong if $\bar r$ is more than
+# The printed proof uses $|\bar c - \bar r| < \bar c < \bar c + \bar r$ (Eq. S138). This is wrong if $\bar r$ is at least
 # twice as large as $\bar c$, or if one of the sums is empty. The proof becomes correct if we replace the middle term by
 # $\max(\bar r, \bar c)$ and if we also replace $<$ by $\le$.
 

@@ -426,6 +426,26 @@ def two_sides():
 show(two_sides())
 
 # %% [markdown]
+# The plan also contains other values of $q$ and other sequence lengths ({numref}`tab-why-sides`). We expected the score to
+# decrease as $q$ increases, and to decrease less for longer sequences if slow waves look almost the same on both sides of a
+# character. The outcome does not depend on these runs.
+
+# %% tags=["remove-input"]
+Markdown(f"{findings.sides_by_share_told(sides)} {findings.sides_machines_told(sides)}")
+
+# %% tags=["remove-input"]
+table(
+    findings.sides_table(sides),
+    name="tab-why-sides",
+    caption="Scores after training for different shares $q$ of random characters to the right of the masked character, and for different"
+    " sequence lengths. The score between positions is the symmetry score of the part of $W_{qk}$ that compares positions, and its"
+    " interval is the 95 % confidence interval from Student's $t$ distribution. The slowest waves are those with one period per"
+    f" sequence. All scores are medians over layers, averaged over {n_seeds} seeds. Losses are in nats.",
+    formats={"q": "g", "s between positions": ".2f", "s of the slowest waves": ".2f", "s of the layer": ".2f"}
+    | {"c_S": ".2f", "c_N": ".2f", "rank under coin tosses": ".2f", "held-out loss": ".2f"},
+)
+
+# %% [markdown]
 # ## Is the paper's assumption met during training?
 #
 # Theorem 2.4 of the paper assumes that the contributions of two tokens to each other's prediction are correlated: if token

@@ -1,6 +1,6 @@
 """Formatting of numbers and intervals for the tables and sentences of the book."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import partial
 
@@ -45,7 +45,7 @@ def extent(values: Iterable[float], form: Callable[[float], str]) -> str:
     return f"{form(min(found))} to {form(max(found))}" if found else "–"
 
 
-def joined_by_and(words: Sequence[str]) -> str:
+def joined_by_and(words: Iterable[str]) -> str:
     """``a``, ``a and b``, or ``a, b and c``."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last

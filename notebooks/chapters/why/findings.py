@@ -13,8 +13,10 @@ from typing import Any
 import msgspec
 import numpy as np
 import pandas as pd
+from scipy.stats import spearmanr
 
 from attngeo.experiments.runs.estimates import Estimate, over_seeds
+from attngeo.experiments.runs.experiments import read_experiment
 from attngeo.experiments.runs.numbers_in_words import as_score, joined_by_and, number, spelled, with_interval
 from attngeo.files.checkout import data
 from chapters import why
@@ -234,6 +236,74 @@ def sides_told(experiment: Planned) -> str:
     return (
         f"Under the criteria of the plan, the prediction is *{PLAIN[found.outcome]}*: {found.found}. The mean"
         f" score of the encoders is {text} if the characters to the right are unchanged, and {noise} if all of them are random."
+    )
+
+
+def sides_table(experiment: Planned) -> pd.DataFrame:
+    """Scores and losses of why_sides, a row for each arm of which all planned runs are recorded.
+
+    Scores are medians over layers, averaged over seeds.
+    """
+    rows = []
+    for arm in filter(experiment.is_whole, experiment.planned):
+        config = next(iter(experiment.runs[arm].values())).config
+        of_positions = experiment.estimate(arm, why.median_of("position_symmetry"))
+        columns = {
+            "s of the slowest waves": f"position_symmetry_{config['block_size']}",
+            "s of the layer": "symmetry",
+            "c_S": "coherence_symmetric",
+            "c_N": "coherence_skew",
+            "rank under coin tosses": "coin_rank",
+        }
+        rows.append(
+            {"characters": config["block_size"], "q": config["noise_right"]}
+            | {"s between positions": of_positions.value}
+            | {"95 % interval": f"[{number(of_positions.low, 2)}, {number(of_positions.high, 2)}]"}
+            | {title: experiment.mean(arm, why.median_of(column)) for title, column in columns.items()}
+            | {"held-out loss": experiment.mean(arm, why.held_out_loss)}
+        )
+    return pd.DataFrame(rows).sort_values(["characters", "q"], ignore_index=True)
+
+
+FEWEST_ARMS = 3  # from which a rank correlation is given
+
+
+def sides_by_share_told(experiment: Planned) -> str:
+    """Sentences on how the scores depend on the share of random characters, and on the arms that were left out."""
+    told = []
+    for length, rows in sides_table(experiment).groupby("characters"):
+        if len(rows) >= FEWEST_ARMS:
+            correlation = number(float(spearmanr(rows["q"], rows["s between positions"]).statistic), 2)
+            told.append(
+                f"For sequences of {length} characters, the rank correlation between $q$ and the mean score is"
+                f" {correlation} ({spelled(len(rows))} values of $q$)."
+            )
+        slowest = rows.set_index("q")["s of the slowest waves"]
+        if {0, 1} <= set(slowest.index):
+            told.append(
+                f"For the slowest waves in sequences of {length} characters, the mean score is {number(slowest[0], 2)} with"
+                f" $q = 0$ and {number(slowest[1], 2)} with $q = 1$."
+            )
+    missing = [arm for arm in experiment.planned if not experiment.is_whole(arm)]
+    if missing:
+        settings = {read.arm: read.settings for read in read_experiment(data("runs", experiment.name)).runs}
+        left_out = pd.DataFrame([settings[arm] for arm in missing]).sort_values("noise_right")
+        where = joined_by_and(
+            f"sequences of {length} characters with {joined_by_and(f'$q = {q:g}$' for q in rows['noise_right'])}"
+            for length, rows in left_out.groupby("block_size")
+        )
+        told.append(f"For lack of time, we left out the following runs of the plan: {where}.")
+    return " ".join(told)
+
+
+def sides_machines_told(experiment: Planned) -> str:
+    """On which machines the runs were made, because the plan asked for one."""
+    gpus = [bool(run.about["hardware"].get("gpu")) for by_seed in experiment.runs.values() for run in by_seed.values()]
+    if sum(gpus) in (0, len(gpus)):
+        return ""
+    return (
+        f"The plan required the same machine and the same commit for all runs. However, {spelled(sum(gpus))} of the"
+        f" {spelled(len(gpus))} recorded runs were made on a GPU, and the others were made on a CPU with later commits."
     )
 
 

@@ -122,3 +122,41 @@ def test_which_models_are_ahead_follows_from_both_intervals():
     assert "encoders are more symmetric than decoders if both have learned" in crossing.ahead(up, down)
     assert crossing.change(0.58, 0.04) == "drops from 0.58 to 0.04" and crossing.change(0.05, 0.28).startswith("rises")
     assert crossing.change(0.058, 0.06).startswith("hardly changes")
+
+
+def sides_of(*arms: str) -> Planned:
+    """The recorded runs of why_sides with complete arms alone: those given, which repeat the runs of the main arms."""
+    recorded = why.planned("why_sides")
+    runs = {arm: recorded.runs[arm] for arm in findings.SIDES}
+    return Planned(recorded.name, {arm: runs[findings.SIDES["q000" in arm]] for arm in arms}, recorded.planned)
+
+
+def test_only_complete_arms_of_the_sides_are_in_the_table_and_the_others_are_named():
+    experiment = sides_of(*findings.SIDES, "n08-q050")
+    experiment.runs["n08-q050"] = dict(list(experiment.runs["n08-q050"].items())[:4])
+    shown = findings.sides_table(experiment)
+    assert list(shown["q"]) == [0.0, 1.0] and list(shown["characters"]) == [16, 16]
+    noise, text = (experiment.mean(arm, why.median_of("position_symmetry")) for arm in findings.SIDES)
+    assert list(shown["s between positions"]) == [text, noise]
+    told = findings.sides_by_share_told(experiment)
+    assert "rank correlation" not in told  # of two values of q
+    assert "8 characters with $q = 0$, $q = 0.5$ and $q = 1$" in told
+    assert "16 characters with $q = 0.25$, $q = 0.5$ and $q = 0.75$ and" in told
+
+
+def test_the_rank_correlation_of_the_sides_has_its_sign(monkeypatch):
+    experiment = sides_of(*experiment_arms())
+    noise, text = (experiment.mean(arm, why.median_of("position_symmetry")) for arm in findings.SIDES)
+    assert noise < text
+    scores = {"s between positions": [0.9, 0.5, 0.4], "s of the slowest waves": [0.98, 0.97, 0.96]}
+    shown = pd.DataFrame({"characters": 16, "q": [0.0, 0.5, 1.0]} | scores)
+    monkeypatch.setattr(findings, "sides_table", lambda experiment: shown)
+    assert findings.sides_by_share_told(experiment) == (
+        "For sequences of 16 characters, the rank correlation between $q$ and the mean score is"
+        " \N{MINUS SIGN}1.00 (three values of $q$). For the slowest waves in sequences of 16 characters, the mean score is"
+        " 0.98 with $q = 0$ and 0.96 with $q = 1$."
+    )
+
+
+def experiment_arms() -> list[str]:
+    return list(why.planned("why_sides").planned)
