@@ -153,8 +153,8 @@ def test_the_rank_correlation_of_the_sides_has_its_sign(monkeypatch):
     monkeypatch.setattr(findings, "sides_table", lambda experiment: shown)
     assert findings.sides_by_share_told(experiment) == (
         "For sequences of 16 characters, the rank correlation between $q$ and the mean score is"
-        " \N{MINUS SIGN}1.00 (three values of $q$). For the slowest waves in sequences of 16 characters, the mean score is"
-        " 0.98 with $q = 0$ and 0.96 with $q = 1$."
+        " \N{MINUS SIGN}1.00 (three values of $q$). For the slowest waves in sequences of 16 characters, the mean score"
+        " is 0.98 with $q = 0$ and 0.96 with $q = 1$."
     )
 
 
