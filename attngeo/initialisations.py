@@ -169,10 +169,10 @@ def initialise(
     part: Part | None = None,
     config: Mapping | Any = None,
 ) -> None:
-    """``W_k,h = W_q,h S_h`` for the keys of every head, so that s = 1 (or s = -1 for ``skew``).
+    """``W_k,h = W_q,h S_h``: compute the keys of every head from its queries, so that s = 1 (or s = -1 for ``skew``).
 
-    For ``symmetric``, S_h is the identity. For ``symmetric-indefinite``, S_h is symmetric and orthogonal. For ``skew``,
-    S_h is skew-symmetric and orthogonal. With ``random``, all weights remain unchanged. The other initialisations
+    The matrix S_h is the identity for ``symmetric``, symmetric and orthogonal for ``symmetric-indefinite``, and
+    skew-symmetric and orthogonal for ``skew``. With ``random``, all weights remain unchanged. The other initialisations
     change only the keys: the queries, all other weights and all biases remain unchanged. There is one exception. If
     several query heads share a key head, the queries of all but the first of these heads are overwritten as well. With
     ``symmetric``, the query heads that share a key head become equal to one another. Training can change queries and

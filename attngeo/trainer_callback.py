@@ -24,8 +24,8 @@ class ScoreCallback(TrainerCallback):
 
     The scores appear wherever the trainer logs the loss, for example in ``trainer.state.log_history``, TensorBoard or
     W&B. Their names are ``symmetry/<part>/median`` and ``symmetry/<part>/layer_<n>``, and likewise for
-    ``directionality``, where the part is encoder, decoder or cross. Layers with zero queries or keys are not scored and
-    do not enter the medians. To use the callback, pass it to the trainer: ``Trainer(...,
+    ``directionality``, where the part is encoder, decoder or cross. Layers whose queries or keys are all zero are not
+    scored and are excluded from the medians. To use the callback, pass it to the trainer: ``Trainer(...,
     callbacks=[ScoreCallback(every=100)])``.
 
     Args:

@@ -15,14 +15,14 @@ TABLE = RECORDS / "costs.md"
 
 
 def costs(records: Path = RECORDS) -> str:
-    """The table in Markdown, followed by a sentence on where and when we timed the scores."""
+    """The table in Markdown, followed by a sentence on where and when we timed the computation of the scores."""
     lines = ["| task | cost with attngeo | alternative | cost of the alternative |", "|---|---|---|---|"]
     lines += [f"| {' | '.join(row)} |" for row in _rows(records)]
     about = _entries(records, "scores", "test_sum_over_heads")[0]["about"]
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     where = (
-        f"We timed the scores on {about['date']} at commit `{about['commit'][:10]}`, with {about['threads']} thread of"
-        f" an {about['cpu']} ({versions})."
+        f"We timed the computation of the scores on {about['date']} at commit `{about['commit'][:10]}`,"
+        f" with {about['threads']} thread of an {about['cpu']} ({versions})."
     )
     return "\n".join([*lines, "", where, ""])
 

@@ -78,8 +78,8 @@ class BilinearForm:
             d_head: width of one head.
 
         Raises:
-            MatrixError: an argument has no weight, or the weights cannot be split into heads of this width with a
-                common input width d.
+            MatrixError: an argument has no weight, the two weights have different input widths, or a weight cannot be
+                split into heads of width d_head.
         """
         query, key = _weight("query", query), _weight("key", key)
         d_model = query.shape[-1]
@@ -182,8 +182,8 @@ class BilinearForm:
     def merged(self) -> tuple[Float[Tensor, "d rank"], Float[Tensor, "d rank"]]:
         """The two factors of the matrix ``W_qk`` that is summed over heads, each of shape (d, H_kv * d_head).
 
-        The factors of query heads that share a key head are added first. This is exact, because ``sum_h W_q,h W_k,g^T =
-        (sum_h W_q,h) W_k,g^T``.
+        If several query heads share a key head, the factors of these query heads are added first. This is exact,
+        because ``sum_h W_q,h W_k,g^T = (sum_h W_q,h) W_k,g^T``.
         """
         grouped = self.n_heads != self.n_kv_heads
         q = self.wq.unflatten(0, (self.n_kv_heads, -1)).sum(1) if grouped else self.wq  # (H_kv, d, d_head)

@@ -70,7 +70,7 @@ def symmetry_score(
     Raises:
         MatrixError: the matrix is not square, is empty or is not finite.
 
-    Source: paper, Def. 3.1, Lemma S1.16, Prop. S1.17. Definition 3.1 has a factor 2 that contradicts Prop. S1.17.
+    Source: paper, Def. 3.1, Lemma S1.16, Prop. S1.17. Definition 3.1 has a factor of 2 that contradicts Prop. S1.17.
     """
     return by_convention(float(_symmetry(_moments(m))), Convention(convention))
 
@@ -105,9 +105,9 @@ def directionality_score(
 def score(m: BilinearForm | Float[Array, "d d"], gamma: float = GAMMA) -> Scores:
     """Both scores of a matrix or of a form, whose heads are summed.
 
-    For float32 layers of medium width, the computation first uses float32. If a norm is so close to its threshold that
-    rounding could change the result, the computation is repeated in float64. The result is always on the CPU, even if
-    the form is on a GPU. Both scores of the zero matrix are 0, but tables contain NaN instead.
+    The scores of float32 layers of medium width are first computed in float32. If a norm is so close to its threshold
+    that rounding could change the result, the computation is repeated in float64. The result is always on the CPU, even
+    if the form is on a GPU. Both scores of the zero matrix are 0, but tables contain NaN instead.
     """
     if isinstance(m, BilinearForm) and on_gpu(m.wq):
         return _score_on_gpu(m, gamma, per_head=False)

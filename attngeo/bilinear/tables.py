@@ -113,7 +113,8 @@ class Table(list[Row]):
 class ScoreTable(Table[ScoreRow]):
     """Scores of one model, ordered by layer: one row for the sum over heads, followed by one row per head.
 
-    In a notebook, the rows of the layers are displayed as a table, with the sentences that ``attngeo score`` prints.
+    In a notebook, the scores of the layers are displayed as a table, followed by the lines that ``attngeo score``
+    prints below its table.
     """
 
     kind = ScoreRow

@@ -26,8 +26,8 @@ class AttentionLayer:
         distance: position of the key minus the position of the query, or None if the form contains no rotation.
         qk_norms: names of the tensors with the gains of the query and key norms if these gains are folded into the
             form.
-        reweighted: whether coordinates were multiplied by unequal numbers, such as gains. If they were, the scores of
-            random weights are unknown.
+        reweighted: whether coordinates were multiplied by unequal numbers, such as gains. If this value is true, the
+            scores of random weights are unknown.
     """
 
     part: Part

@@ -38,7 +38,7 @@ class Checkpoint:
     """The attention layers of one model, as an iterable of `AttentionLayer`.
 
     Layers are read one at a time, and you can iterate over the checkpoint several times. Use `open_checkpoint` or
-    `attngeo.open_model` to create a checkpoint.
+    `attngeo.open_model` to create this object.
 
     Args:
         model: name, configuration and open files of the model.

@@ -53,8 +53,8 @@ class Model(Checkpoint):
     Use `open_model` to create this object.
 
     Args:
-        model: name, configuration and weights of the model. The first entry of its list of files contains the weights
-            that the model stores, and the further entries contain weights that are computed from these weights.
+        model: name, configuration and weights of the model. In the list of files, the first entry contains the weights
+            that the model stores, and the remaining entries contain weights that are computed from them.
         reading: which matrix to read, and which gains and rotations to include in it.
         adapter: LoRA adapter that is merged into the queries and keys.
         gather: whether to gather weights that are sharded over processes.
@@ -121,14 +121,15 @@ def open_model(
         matrix, fold_norm, distance, fold_qk_norm: see `attngeo.open_checkpoint`.
 
     Returns:
-        An iterable of `AttentionLayer`, as for `open_checkpoint`. The forms are views of the weights. Iterate again
-        after each training step, and open the model again after moving it to another device.
+        An iterable of `AttentionLayer`, as for `open_checkpoint`. The forms are views of the weights. Iterate over the
+        layers again after each training step, and open the model again after moving it to another device.
 
     Raises:
         CheckpointError: the model has neither a configuration nor ``torch.nn.MultiheadAttention``, its architecture is
             unknown, or its queries and keys have different widths. The error is also raised if the weights are sharded,
             on the meta device, quantised, changed by an unsupported adapter, or not finite.
-        ParameterError: the matrix is unknown, or ``config`` is a name or a path.
+        ParameterError: ``matrix`` is neither "qk" nor "ov", or ``config`` is a name or a path instead of a
+            configuration.
     """
     reading = Reading(matrix, fold_norm, distance, fold_qk_norm)
     if isinstance(config, str | PathLike):

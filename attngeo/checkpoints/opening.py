@@ -52,26 +52,27 @@ def open_checkpoint(
             which a head writes, and its columns are the coordinates that the head reads.
         heads: number of heads of every attention layer, for checkpoints without a config.json in the format of
             transformers. The tensors must be named as in nanoGPT, timm, open_clip, Megatron Core or the given
-            ``model_type``. Leave this argument out if there is an open_clip_config.json or a ckpt.pt with the
-            model_args of nanoGPT, which contain the number of heads.
+            ``model_type``. Leave this argument out if there is an open_clip_config.json or a ckpt.pt with nanoGPT's
+            model_args, because these files contain the number of heads.
         distance: distance m at which ``W_q,h R_m W_k,g(h)^T`` of a model with rotary positions is read. It is the
             position of the key minus the position of the query, in tokens. If this argument is None, ``W_qk,h`` is
             read, which corresponds to distance 0.
         fold_qk_norm: whether to multiply the factors by the gains of the query and key norms: ``W_q,h diag(g_q)
-            diag(g_k) W_k,g(h)^T``. The norms also divide by a number that varies from token to token and from head to
-            head, and this division is not included.
+            diag(g_k) W_k,g(h)^T``. These norms also divide each query and key by a number that varies from token to
+            token and from head to head. The factors do not include this division.
 
     Returns:
         An iterable of `AttentionLayer` that also has a length and the attributes ``name``, ``revision``,
         ``model_type``, ``bytes_read`` and ``bytes_in_all``. The forms never contain biases, and they contain rotary
-        positions and the gains of query and key norms only on request. Weights keep the data type of the file.
+        positions and the gains of query and key norms only on request. Weights keep the data type in which the file
+        stores them.
 
     Raises:
         CheckpointError: the checkpoint does not exist, its architecture is unknown, its files are damaged or
             incomplete, the adapter is of an unsupported kind or belongs to another model, the Hub refuses access, or
             the requested distance or norms do not exist or are not supported.
-        ParameterError: the matrix is unknown, a distance or the query and key norms were requested for a matrix other
-            than "qk", or ``heads`` is invalid or already given by the configuration.
+        ParameterError: ``matrix`` is neither "qk" nor "ov", a distance or the query and key norms were requested for a
+            matrix other than "qk", or ``heads`` is invalid or already given by the configuration.
     """
     if heads is not None:
         checked(heads, Count, lambda why: ParameterError(f"heads is {heads!r}: {why}."))

@@ -34,8 +34,8 @@ class Reading:
         fold_qk_norm: multiply both factors by the gains of the query and key norms.
 
     Raises:
-        ParameterError: the matrix is unknown, the distance is not a whole number, or a distance or the query and key
-            norms were requested for a matrix other than "qk".
+        ParameterError: ``matrix`` is neither "qk" nor "ov", the distance is not a whole number, or a distance or the
+            query and key norms were requested for a matrix other than "qk".
     """
 
     matrix: Matrix = "qk"

@@ -69,7 +69,7 @@ def score_table(
 
     Args:
         source: anything that `attngeo.open_checkpoint` or `attngeo.open_model` accepts or returns, or a list of several
-            such models. For a list, the table has one row per model and part, with medians over layers.
+            such models. If a list is passed, the table has one row per model and part, with medians over layers.
         gamma: threshold of the directionality score, in standard deviations.
         per_head: whether to add one row per head.
         convention: which formulas to use for the scores (see `~attngeo.bilinear.conventions.Convention`).
@@ -77,7 +77,8 @@ def score_table(
             options with which it was opened.
         fold_norm, fold_qk_norm: see `attngeo.open_checkpoint`. If gains are included, z and p are NaN.
         distance: distance m at which ``W_q R_m W_k^T`` is scored (see `attngeo.open_checkpoint`).
-        config: configuration of a model in memory, such as that of a state dict (see `attngeo.open_model`).
+        config: configuration of a model in memory, for example of a model that is given as a state dict (see
+            `attngeo.open_model`).
 
     Warns:
         UserWarning: some models in the list could not be read. The table contains the remaining models.

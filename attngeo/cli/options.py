@@ -61,8 +61,9 @@ scoring = several(
         "--convention",
         type=click.Choice([c.value for c in Convention]),
         default=Convention.DEFINITION.value,
-        help="Choose the formulas of the scores: Defs. 3.1 and 3.2 without the factor 2 of Def. 3.1 (definition), with"
-        " this factor as printed (printed), those of the authors' code (released), or those of Table S3 (tables).",
+        help="Choose the formulas for the scores: Defs. 3.1 and 3.2 without the factor of 2 in Def. 3.1 (definition),"
+        " Defs. 3.1 and 3.2 as printed (printed), the formulas in the authors' code (released), or the formulas in"
+        " Table S3 (tables).",
     ),
     click.option(
         "--format",
@@ -89,7 +90,7 @@ reading = several(
         multiple=True,
         expose_value=False,
         callback=_register,
-        help="Register the model types in this YAML file (repeatable).",
+        help="Register the model types that are described in this YAML file. This option can be repeated.",
     ),
     click.option(
         "--as",

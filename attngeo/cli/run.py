@@ -36,14 +36,15 @@ from attngeo.files.checkout import chapters, current_profile, root
     **once,
     help="Write the result to this file, as a page (.html) or as a notebook (.ipynb). The default is CHAPTER.ipynb.",
 )
-@click.option("--open", "opened", is_flag=True, help="Open the result in the default program of the system.")
+@click.option("--open", "opened", is_flag=True, help="Open the result in the system's default program.")
 @click.option("--list", "listing", is_flag=True, help="List the chapters and their parameters.")
 def command(chapter, given, profile, output, opened, listing) -> None:
     """Run a chapter with your parameters and write the result as a page or a notebook.
 
-    All numbers, captions and figures are computed with these parameters. A page is a single file that contains all
-    figures and formulas and opens offline. A notebook can be edited and run again, and its text is plain Markdown that
-    includes the numbers of this run. An existing notebook is overwritten only if you name it with -o.
+    All numbers, captions and figures are computed with your parameters. A page is a single file that contains all
+    figures and formulas and opens offline. A notebook can be edited and run again. The text of the notebook is plain
+    Markdown and contains the numbers computed with your parameters. An existing notebook is overwritten only if you
+    name it with -o.
 
     If a parameter is a list, separate its values by commas, for example -p models gpt2,bert.
 

@@ -15,7 +15,12 @@ from attngeo.errors import CheckpointError, ParameterError, needs
 @click.argument("checkpoints", type=options.CHECKPOINT, metavar="PATH_OR_ID...", nargs=-1, required=True)
 @options.scoring
 @click.option("--plot", **options.once, help="Plot the scores, or W_qk of one layer, as .svg, .png or .pdf.")
-@click.option("--layer", type=click.IntRange(0), metavar="N", help="Score only this layer, in every part of the model.")
+@click.option(
+    "--layer",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Score only the layer with this number in each part of the model.",
+)
 @click.option("--head", type=click.IntRange(0), metavar="N", help="Score only this head of the selected layer.")
 @click.option(
     "--positions",
@@ -45,7 +50,7 @@ from attngeo.errors import CheckpointError, ParameterError, needs
     "--distance",
     type=int,
     metavar="M",
-    help="Score W_q R_m W_k^T (rotary models), where m is the key position minus the query position.",
+    help="Score W_q R_m W_k^T of a model with rotary positions, where m is the key position minus the query position.",
 )
 @click.option("--fold-qk-norm", is_flag=True, help="Multiply the weights by the gains of the query and key norms.")
 def command(checkpoints, per_head, gamma, convention, asked, output, plot, layer, head, positions, **opening) -> None:

@@ -46,7 +46,7 @@ def quiet_option() -> click.Option:
         is_flag=True,
         expose_value=False,
         callback=lambda context, _, value: context.meta.update({QUIET: value}),
-        help="Suppress progress and the list of written files; print only errors, to stderr.",
+        help="Hide the progress display and the list of written files, and print only error messages (to stderr).",
     )
 
 

@@ -49,10 +49,10 @@ def text() -> str:
             "",
             "We test each supported type of `transformers` on a small model: the attention computed from the weights"
             " that `attngeo` reads must equal the attention probabilities of the model. For the other types, we compare"
-            " the attention logits with an implementation of the published computation.",
+            " the attention logits with those of our own implementation of the published computation.",
             "",
             "Checkpoints of nanoGPT, `timm`, open_clip and Megatron Core have no `model_type`. They can also be read,"
-            " but some of them require [the number of heads](score.md#which-models-can-be-scored).",
+            " but for some of them you must specify [the number of heads](score.md#which-models-can-be-scored).",
             "",
             "## Types whose code is available only on the Hub",
             "",

@@ -30,7 +30,7 @@ class Layout:
             tensor. A fused weight has (H + 2 H_kv) d_head output rows.
         transposed: whether the weight is stored as (in, out), as in ``Conv1D``, instead of (out, in), as in
             ``torch.nn.Linear``.
-        gated: whether the rows of each query head are followed by equally many rows of an output gate. In a fused
+        gated: whether the rows of each query head are followed by the same number of rows of an output gate. In a fused
             weight, the rows of all gates come first.
     """
 
@@ -96,7 +96,8 @@ class Positions(Struct, frozen=True, forbid_unknown_fields=True):
         table: name of the tensor of position embeddings, with or without ``.weight``, or "" if the file does not
             contain position embeddings.
         first: row in which the embedding of the first position is stored, if rows for padding or class tokens precede
-            it. If the first position follows the row of the padding token, give the config key of this token instead.
+            it. If the embedding of the first position is stored in the row after that of the padding token, give the
+            config key of the padding token instead.
         map: name of the weight, of shape (out, in), that maps narrower position embeddings to the width of the layers,
             or "" if there is none.
         computed: number of rows to compute with ``attngeo.bilinear.positions.sinusoids`` if the file does not contain
@@ -131,9 +132,10 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
         kv_heads: config key that holds the number of key heads, or "" if every query head has its own key head. If the
             configuration lacks this key, every query head of a fused weight has its own key head.
         one_kv_head: whether a fused weight may contain a single key head for all query heads. The number of rows of the
-            weight then shows whether it does.
-        shared_keys: config key that holds the number of final layers that reuse the keys of the last earlier layer of
-            the same kind. Use "" if every layer computes its own keys.
+            weight then shows whether there is only one key head.
+        shared_keys: config key that holds the number of layers at the end of the model that reuse keys. Each of them
+            reuses the keys of the last layer of the same kind that computes its own keys. Use "" if every layer
+            computes its own keys.
         full_every: period n with which two kinds of layers alternate if the configuration has no ``layer_types``: every
             n-th layer attends to all tokens, and the other layers attend only to nearby tokens.
         d_head: config key that holds the width of a head, or "" if the width follows from the shapes of the tensors. If
@@ -158,10 +160,10 @@ class Attention(Struct, frozen=True, forbid_unknown_fields=True):
         in_memory: names of the module, the query weight and the key weight in memory, if they differ from the names in
             the files. If the files of one model type use two sets of names, give the second set here.
         positions: how the stack encodes positions, given as a `Positions` object or as the value of its ``kind``. None
-            means that nothing is known, as for cross-attention.
+            means that the type of positional encoding is not recorded, as for cross-attention.
         norm: name of the layer normalisation that precedes attention, in the attention module or in the module around
             it. Alternatives are written as "one|other". Use "" if there is none. If this argument is None, built-in
-            model types use the first of the usual names that is present, and registered model types use no
+            model types use the first module found under one of the usual names, and registered model types use no
             normalisation.
         norm_if: config key that must be true for ``norm`` to precede the attention rather than follow it.
         norm_offset: number that is added to the weight of the normalisation to obtain the gain. Use 1 if a weight of 0

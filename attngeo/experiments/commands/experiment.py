@@ -20,7 +20,7 @@ from attngeo.files.checkout import data
 )
 @click.option("--any-code", is_flag=True, help="Allow new runs at a different commit from that of the recorded runs.")
 def command(name, dry_run, missing, workers, scheduler, tables, any_code) -> None:
-    """Carry out the runs of the experiment NAME that have not been recorded yet, in the order of its plan.
+    """Carry out those runs of the experiment NAME that have not been recorded yet, in the order given in the plan.
 
     NAME is a folder in data/runs that contains an experiment.yml, or a path to such a folder. Without NAME, the command
     lists all experiments. Interrupted runs continue from their last checkpoint. Runs already in progress in another

@@ -56,15 +56,19 @@ class TrainingConfig:
     ] = "mlm"
     init: Annotated[
         _names(Initialisation),
-        "Initialise the query and key weights by this scheme. Some schemes also set the value weights.",
+        "Initialise the query and key weights according to this scheme. Some schemes also set the value weights.",
     ] = "random"
     corpus: Annotated[str, f"Train on this text: {', '.join(NAMES)}, or a file or folder."] = "embedded"
-    text: Annotated[_names(Text), "Leave the text as it is, or put a space between all characters (spaced)."] = "plain"
-    max_characters: Annotated[Annotated[int, Meta(ge=1)] | None, "Limit the number of characters of the corpus."] = None
+    text: Annotated[
+        _names(Text), "Leave the text as it is (plain), or insert a space between adjacent characters (spaced)."
+    ] = "plain"
+    max_characters: Annotated[Annotated[int, Meta(ge=1)] | None, "Limit the corpus to this many characters."] = None
     tokenizer: Annotated[str, "Use this tokenizer.json or Hub id, or train a tokenizer on the corpus (trained)."] = (
         "trained"
     )
-    vocab_size: Annotated[int, Meta(ge=6, le=2**20), "Limit the vocabulary of a trained tokenizer."] = 30522
+    vocab_size: Annotated[
+        int, Meta(ge=6, le=2**20), "If a tokenizer is trained, limit its vocabulary to this many tokens."
+    ] = 30522
     held_out: Annotated[float, Meta(gt=0, le=0.5), "Hold out this share of the documents for evaluation."] = 0.05
 
     layers: Annotated[Size, "Set the number of layers."] = 4
@@ -75,8 +79,8 @@ class TrainingConfig:
     positions: Annotated[_names(Positions), "Set the type of positional encoding."] = "learned"
     position_table: Annotated[
         _names(PositionTable),
-        "Train the position embeddings, or freeze them. Frozen embeddings are random (white), or contain only"
-        " long waves (slow) or only waves of about four positions (band).",
+        "Train the position embeddings (trained), or freeze them at random values. Frozen embeddings contain all"
+        " wavelengths (white), only long wavelengths (slow), or only wavelengths of about four positions (band).",
     ] = "trained"
     window_near: Annotated[
         Every, "Let decoders attend only to tokens that are at least this many positions to the left."
@@ -86,8 +90,8 @@ class TrainingConfig:
     ] = None
     values: Annotated[
         _names(Values),
-        "Train the value-output maps, or freeze them at random values (frozen), which can also be symmetric or"
-        " skew-symmetric.",
+        "Train the value-output maps, or freeze them at random values (frozen). Frozen maps can also be made symmetric"
+        " or skew-symmetric.",
     ] = "trained"
     logit_scale: Annotated[float, Meta(gt=0, le=1e3), "Multiply the attention logits by this factor."] = 1.0
 
@@ -113,9 +117,9 @@ class TrainingConfig:
         "Replace this share of the tokens to the right of the masked token by random tokens. This needs a mask"
         " rate at which each sequence has exactly one masked token.",
     ] = 0.0
-    constraint: Annotated[_names(Constraint), "Pull W_qk towards this symmetry by an extra loss (Eqs. S147, S148)."] = (
-        "none"
-    )
+    constraint: Annotated[
+        _names(Constraint), "Pull W_qk towards this symmetry with an extra loss (Eqs. S147, S148)."
+    ] = "none"
     gamma: Annotated[float, Meta(ge=0, le=1e9), "Set the weight of the extra loss (Eq. S146)."] = 0.0
     seed: Annotated[int, Meta(ge=0, le=2**31 - 1), "Set the seed of all random draws."] = 0
 
