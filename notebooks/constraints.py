@@ -9,20 +9,21 @@
 # %% [markdown]
 # # Does an encoder with learned position embeddings need symmetry?
 #
-# Encoders become symmetric during training, but this observation alone does not show that symmetry is useful to them. If
-# symmetry is useful, an encoder that is prevented from becoming symmetric should learn less well. The paper
-# {cite}`saponati2025` describes a *constraint* with which this hypothesis can be tested: an extra term in the training loss
-# that pulls the query-key matrix $\Wqk$ either towards symmetry or away from it (Appendix S2.1). The paper reports no
-# results with this constraint, so we trained small models with it. All these models have learned position embeddings.
+# Encoders become symmetric during training, but this observation alone does not show that symmetry is useful to them.
+# If symmetry is useful, an encoder that is prevented from becoming symmetric should learn less well. The paper
+# {cite}`saponati2025` describes a *constraint* with which this hypothesis can be tested: an extra term in the training
+# loss that pulls the query-key matrix $\Wqk$ either towards symmetry or away from it (Appendix S2.1). The paper reports
+# no results with this constraint, so we trained small models with it. All these models use learned position embeddings.
 #
 # **{glue:text}`forbidden`** {glue:md}`strength:myst` {glue:text}`probability` {glue:text}`enforced`
 #
 # However, an encoder does not need a symmetric $\Wqk$ as such. In {glue:text}`n-planned` [planned
-# experiments](positions.py), we trained the same encoders with rotary instead of learned position embeddings. Encoders with
-# rotary position embeddings hardly become symmetric (their symmetry scores range from {glue:text}`s-rotary`, compared with
-# {glue:text}`s-learned` for encoders with learned position embeddings), and their loss is {glue:text}`lower-loss` nats
-# *lower*. So a symmetric $\Wqk$ is not necessary for predicting hidden tokens. A symmetric $\Wqk$ may be the way in which
-# encoders make use of learned position embeddings, but we have not shown this.
+# experiments](positions.py), we trained the same encoders with rotary instead of learned position embeddings. Encoders
+# with rotary position embeddings hardly become symmetric: their symmetry scores range from {glue:text}`s-rotary`,
+# compared with {glue:text}`s-learned` for encoders with learned position embeddings. Nevertheless, their loss is
+# {glue:text}`lower-loss` nats *lower* than that of encoders with learned position embeddings. So a symmetric $\Wqk$ is
+# not necessary for predicting hidden tokens. A symmetric $\Wqk$ may be the way in which encoders make use of learned
+# position embeddings, but we have not shown this.
 
 # %% tags=["parameters"]
 models: list[str] = ["encoder", "decoder"]  # models to compare
@@ -101,14 +102,15 @@ glue("seeds", len(pairs[0]))
 # %% [markdown]
 # ## What we did
 #
-# The [symmetry score](bilinear_form.py) of a matrix $M$ is $s = 1$ if the matrix is symmetric, $s = -1$ if the matrix is
-# skew-symmetric ($M\T = -M$), and close to 0 if its entries are random. The paper defines two constraints. One constraint is
-# smallest at $s = 1$, so it *enforces* symmetry. The other constraint is smallest at $s = -1$, so it *forbids* symmetry. We added
-# each constraint to the loss of a character-level encoder and of a character-level decoder. All models have {glue:text}`deep`
-# layers of width {glue:text}`wide`, and they read sequences of length {glue:text}`block`. For each seed, the models with and
-# without a constraint have the same initial weights, and we trained them on the same text in the same order, on the same type of
-# processor and with the same version of the code. {numref}`tab-constraint-effects` shows the results for {glue:text}`seeds`
-# seeds.
+# The [symmetry score](bilinear_form.py) of a matrix $M$ is $s = 1$ if the matrix is symmetric, $s = -1$ if the matrix
+# is skew-symmetric ($M\T = -M$), and close to 0 if its entries are random. The paper defines two constraints. One is a
+# loss term that is minimised at $s = 1$, so it *enforces* symmetry. The other is a loss term that is minimised at $s =
+# -1$. This term drives the matrix away from symmetry, so we say that it *forbids* symmetry. We added each constraint to
+# the loss of a character-level encoder and of a character-level decoder. All models have {glue:text}`deep` layers of
+# width {glue:text}`wide`, and they read sequences of length {glue:text}`block`. For each seed, the models with and
+# without a constraint have the same initial weights, and we trained them on the same text in the same order, on the
+# same type of processor and with the same version of the code. {numref}`tab-constraint-effects` shows the results for
+# {glue:text}`seeds` seeds.
 
 # %% tags=["remove-input"]
 table(
@@ -141,8 +143,9 @@ for pair in recorded:
 #   This does not explain why forbidding symmetry raises the loss of the encoders more than the loss of the decoders. After
 #   {glue:text}`decoder-steps` steps, forbidding symmetry already raises the loss of the encoders by
 #   {glue:text}`at-equal-steps` nats (mean over all recorded seeds).
-# - The constraint that forbids symmetry drives $\Wqk$ all the way to skew-symmetry ($s = -1$) and not only to $s = 0$. We therefore
-#   cannot tell how much of the cost is due to the missing symmetry, and how much is due to the skew-symmetry.
+# - The constraint that forbids symmetry drives $\Wqk$ all the way to skew-symmetry ($s = -1$) rather than just to $s =
+#   0$. We therefore cannot tell how much of the cost is due to the missing symmetry, and how much is due to the
+#   skew-symmetry.
 # - A decoder is hardly symmetric even without a constraint (s = {glue:text}`s-of-decoder`), so forbidding symmetry changes little
 #   in a decoder.
 # :::

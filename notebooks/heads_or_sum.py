@@ -9,16 +9,16 @@
 # %% [markdown]
 # # Details: Individual heads or their sum
 #
-# A layer of attention has several heads, and each head has its own query-key matrix. The paper {cite}`saponati2025` scores
-# the sum of these matrices, although a model applies the softmax to each head and never to the sum. On the page [Encoders
-# and decoders](pretrained_survey.py), we therefore asked whether the individual heads of trained encoders are symmetric or
-# only their sum. On this page, we give the evidence for our answer.
+# A layer of attention has several heads, and each head has its own query-key matrix. The paper {cite}`saponati2025`
+# scores the sum of these matrices, although a model applies the softmax to each head and never to the sum. On the page
+# [Encoders and decoders](pretrained_survey.py), we therefore asked whether the individual heads of trained encoders are
+# symmetric, or whether only their sum is symmetric. On this page, we give the evidence for our answer.
 #
-# **In most families of encoders, the individual heads are symmetric, and the sum over heads is even more symmetric.** For the median
-# encoder family, individual heads score {glue:text}`heads-encoders` and the sum over heads scores {glue:text}`sum-encoders`. For the
-# median decoder family, individual heads score {glue:text}`heads-decoders` and the sum scores {glue:text}`sum-decoders`. Summing over
-# heads increases the symmetry more in encoders than in decoders, because the skew-symmetric parts of the heads reinforce each other
-# less in encoders.
+# **In most families of encoders, the individual heads are symmetric, and the sum over heads is even more symmetric.**
+# In the median encoder family, individual heads score {glue:text}`heads-encoders`, and the sum over heads scores
+# {glue:text}`sum-encoders`. In the median decoder family, individual heads score {glue:text}`heads-decoders`, and the
+# sum over heads scores {glue:text}`sum-decoders`. Summing over heads increases the symmetry more in encoders than in
+# decoders, because the skew-symmetric parts of the heads reinforce each other less in encoders.
 
 # %% tags=["parameters", "remove-input"]
 model: str = "all-MiniLM-L6-v2"  # recorded model whose pairs of heads are recomputed if its weights are available
@@ -111,12 +111,13 @@ heads_and_sums(evidence())
 #
 # ## Individual heads
 #
-# Heads with random weights have symmetry scores close to zero, and we know the range that contains 95 % of these scores. Of
-# the individual heads of encoders, {glue:text}`outside-encoders` score above this range, and so do
-# {glue:text}`outside-decoders` of the individual heads of decoders. We compared each family of encoders with each family of
-# decoders, using only families whose layers have several heads. In {glue:text}`share-several` of these pairs, the heads of
-# the encoder are more symmetric than the heads of the decoder. If we include BART g2p, this share is
-# {glue:text}`share-every`, which could be due to chance because the number of families is so small.
+# Heads with random weights have symmetry scores close to zero, and we know the range that contains 95 % of these
+# scores. The scores of {glue:text}`outside-encoders` of the individual heads of encoders and
+# {glue:text}`outside-decoders` of the individual heads of decoders lie above this range. We compared each family of
+# encoders with each family of decoders, using only families whose layers have several heads. In
+# {glue:text}`share-several` of these pairs, the heads of the encoder are more symmetric than the heads of the decoder.
+# If we include BART g2p, this share is {glue:text}`share-every`, which could be due to chance because the number of
+# families is so small.
 
 
 # %%

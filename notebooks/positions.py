@@ -167,13 +167,13 @@ pictured()
 # %% [markdown]
 # ## What we planned, and what we found
 #
-# We wrote each plan after a few pilot runs and before the runs that we evaluate. Each plan has two conditions. First, the
-# symmetry score $s$ of encoders with learned position embeddings must exceed that of encoders with rotary positions by more
-# than {glue:text}`runs-enough`. Second, the difference between encoders and decoders must be larger with learned position
-# embeddings than with rotary positions. Both conditions apply to the lower ends of 95 % confidence intervals over seeds,
-# which we compute below from Student's $t$ distribution. If the first interval lies above 0 but at least one of the
-# conditions is not met, we label the outcome *less than its plan asked*. If the encoders with learned position embeddings do
-# not learn, we label the outcome *undecided*.
+# We wrote each plan after a few pilot runs and before the runs that we evaluate. Each plan has two conditions. First,
+# the symmetry score $s$ of encoders with learned position embeddings must exceed that of encoders with rotary positions
+# by more than {glue:text}`runs-enough`. Second, the difference between encoders and decoders must be larger with
+# learned position embeddings than with rotary positions. Both conditions apply to the lower ends of 95 % confidence
+# intervals over seeds, which we compute below from Student's $t$ distribution. The label *less than its plan asked*
+# means that the first interval lies above 0, but that at least one of the two conditions is not met. The label
+# *undecided* means that the encoders with learned position embeddings do not learn.
 
 
 # %%
@@ -394,20 +394,21 @@ table(
 # %% [markdown]
 # ## Without learned position embeddings, $W_{qk}$ alone does not score positions
 #
-# In the first experiment, we also trained encoders with a learned bias for each offset, and encoders without any positional
-# encoding. Neither type of encoder becomes symmetric. Their score $s$ is {glue:text}`s-bias` with a bias and
-# {glue:text}`s-none` without positional encoding. Moreover, encoders without positional encoding learn little, with a final
-# loss of {glue:text}`loss-none` nats. Decoders score {glue:text}`s-bias-decoder` with a bias and {glue:text}`s-none-decoder`
-# without positional encoding.
+# In the first experiment, we also trained encoders with a learned bias for each offset, and encoders without any
+# positional encoding. Neither type of encoder becomes symmetric. Encoders with a bias have a score of $s$ =
+# {glue:text}`s-bias`, and encoders without positional encoding have a score of $s$ = {glue:text}`s-none`. Moreover,
+# encoders without positional encoding learn little, with a final loss of {glue:text}`loss-none` nats. Decoders score
+# {glue:text}`s-bias-decoder` with a bias and {glue:text}`s-none-decoder` without positional encoding.
 #
 # This does not mean that the *attention* of these encoders is less symmetric. In a layer with rotary positions, the
-# attention scores are not computed with $W_{qk}$ alone. By {eq}`eq-rotary`, they are computed with $W_q R_{j-i} W_k^\top$,
-# which is a different matrix for each offset $j - i$. A layer with a bias adds to each attention score a number that depends
-# on the offset. Such layers can treat left and right alike although $W_{qk}$ is not symmetric, because $s$ accounts for
-# neither the rotation nor the bias. {prf:ref}`prop-rotary` states the condition under which the scores of all tokens are
-# symmetric. The symmetry that learned position embeddings produce in $W_{qk}$ may therefore merely be one that encoders with
-# rotary positions or a bias also have, but outside $W_{qk}$. We report measurements that address this objection on the page
-# [Why?](why.py#the-strongest-objection-attention-between-positions-stays-symmetric).
+# attention scores are not computed with $W_{qk}$ alone. By {eq}`eq-rotary`, they are computed with $W_q R_{j-i}
+# W_k^\top$, which is a different matrix for each offset $j - i$. A layer with a bias adds to each attention score a
+# number that depends on the offset. Such layers can treat left and right alike although $W_{qk}$ is not symmetric,
+# because $s$ accounts for neither the rotation nor the bias. {prf:ref}`prop-rotary` states the condition under which
+# the scores of all tokens are symmetric. The symmetry that learned position embeddings produce in $W_{qk}$ may
+# therefore merely be one that encoders with rotary positions or a bias also have, but outside $W_{qk}$. On the page
+# [Why are encoders symmetric?](why.py#the-strongest-objection-attention-between-positions-stays-symmetric), we report
+# measurements that test this possibility.
 
 
 # %%
@@ -510,12 +511,13 @@ table(
 )
 
 # %% [markdown]
-# **BERT.** We scored `bert-base-uncased` after fine-tuning on radiology reports. The position embeddings of this model were
-# learned on Wikipedia and books. The scores of its layers range from {glue:text}`bert-layer-least` to
+# **BERT.** We scored `bert-base-uncased` after fine-tuning on radiology reports. The position embeddings of this model
+# were learned on Wikipedia and books. The scores of its layers range from {glue:text}`bert-layer-least` to
 # {glue:text}`bert-layer-most`. Outside position space, however, all layers score between {glue:text}`bert-least` and
 # {glue:text}`bert-most`. The lowest score belongs to layer {glue:text}`skew-layer`, whose part inside position space is
 # skew-symmetric ($s$ = {glue:text}`skew-inside`) and contains {glue:text}`skew-share` of the squared norm of the layer.
-# Outside position space, this layer has a score similar to those of the other layers ({glue:text}`skew-outside`).
+# Outside position space, the score of this layer ({glue:text}`skew-outside`) is similar to the scores of the other
+# layers.
 #
 # **GPT-2.** The first layer of GPT-2 is also skew-symmetric inside position space ($s$ = {glue:text}`gpt2-inside`), but not
 # outside ($s$ = {glue:text}`gpt2-outside`). In each later layer, position space contains at most {glue:text}`gpt2-later` of

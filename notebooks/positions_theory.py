@@ -270,8 +270,8 @@ show(update_between_positions())
 # {prf:ref}`thm-position-block`. Hence $\Gamma$ is symmetric. For $\bar p = 0$ the second term of {eq}`eq-position-border`
 # vanishes, which proves part 1.
 #
-# For part 2, the first term of {eq}`eq-position-border` is symmetric. The skew-symmetric part of $M$ is therefore that of
-# the second term, which is $\frac{\lambda\kappa}{N}\, a b^\top$ with $a = \bar p$. We have
+# For part 2, note that the first term of {eq}`eq-position-border` is symmetric. The skew-symmetric part of $M$ is
+# therefore that of the second term, which is $\frac{\lambda\kappa}{N}\, a b^\top$ with $a = \bar p$. We have
 # $2\|(ab^\top)_n\|^2 = \|a\|^2\|b\|^2 - (a^\top b)^2 \le \|a\|^2\|b\|^2$. Since $1 - s = 2\|M_n\|^2/\|M\|^2$, the bound
 # follows. If the sum $S = \sum_{m \neq 0}\gamma(m)$ converges absolutely, then $\Gamma 1 = S 1 - \tau$. Because
 # $P_c^\top 1 = 0$, it follows that $b = -P_c^\top \tau$.
@@ -727,8 +727,8 @@ show(read_out_comes_first(), unfolded=True)
 # - **The expected gradient does not determine the score that we measured.** According to the theorem, the read-out learned
 #   from both sides should give a position part with an $s$ near 1.  The measured $s$ is {glue:text}`one-sided-s-both`.
 #
-# The experiment does show that a perfectly even read-out is not *necessary* for the first, small symmetric part of $W_{qk}$.
-# In ordinary training, where the even read-out comes first, it may still be the cause of the symmetry.
+# The experiment does show that the first, small symmetric part of $W_{qk}$ can also arise *without* a perfectly even
+# read-out. In ordinary training, where the even read-out comes first, it may still be the cause of the symmetry.
 
 
 # %%

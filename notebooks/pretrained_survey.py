@@ -9,10 +9,11 @@
 # %% [markdown]
 # # Encoders are more symmetric than decoders, and size matters, too
 #
-# An *encoder* is a model in which every token attends to the tokens on both sides, and a *decoder* is a model in which every token
-# attends only to the tokens before it. If the query-key matrices of these two kinds of model differ in
-# [symmetry](bilinear_form.py), then the weights of a model reveal how it was trained, and you know which symmetry score to
-# expect of your own model. The paper {cite}`saponati2025` claims that encoders are the more symmetric models (Section 3).
+# An *encoder* is a model in which every token attends to the tokens on both sides, and a *decoder* is a model in which
+# every token attends only to the tokens before it. If the query-key matrices of these two kinds of model differ in
+# [symmetry](bilinear_form.py), then the weights of a model reveal how it was trained, and you know what symmetry score
+# to expect from your own model. The paper {cite}`saponati2025` claims that encoders are more symmetric than decoders
+# (Section 3).
 #
 # **{glue:text}`answer` Among the language models whose scores the authors released, the encoder has the higher symmetry
 # score in {glue:text}`pairs` encoder–decoder pairs ({glue:text}`share`).** {glue:md}`strength:myst` (for published text
@@ -38,7 +39,10 @@ from livingpaper.display.page import glue, show, table
 from livingpaper.display.strength import strength
 from livingpaper.released_results import released_results
 
-SOURCE = "We use the released medians over layers, and only models that are distinct, trained and correctly extracted."
+SOURCE = (
+    "We use the released medians over layers, and we include only distinct, trained models whose weights were extracted"
+    " correctly."
+)
 
 models = chosen(leave_out)
 released = models.released
@@ -87,10 +91,11 @@ for name, value in {
 
 # %% [markdown]
 # :::{admonition} How sure is this?
-# - We know the released scores only second-hand, from [an audit](../notation.md#the-audit): somebody else read the authors' files
-#   before this project began, and we have not seen these files ourselves. Figure 2 of the paper shows {glue:text}`n-drawn` language
-#   models. We leave out {glue:text}`n-left-out` of them, because they repeat another model, have random weights, were extracted
-#   wrongly or are of another kind (see [every point](pretrained_survey_details.py#every-released-point)).
+# - We know the released scores only second-hand, from [an audit](../notation.md#the-audit): somebody else read the
+#   authors' files before this project began, and we have not seen these files ourselves. Figure 2 of the paper shows
+#   scores of {glue:text}`n-drawn` language models. We leave out {glue:text}`n-left-out` of these models, each of which
+#   repeats another model, has random weights, was extracted incorrectly or is a different type of model (see [every
+#   point](pretrained_survey_details.py#every-released-point)).
 # - The {glue:text}`n-encoders` released encoders belong to only {glue:text}`n-families` families. If each family counts once, the
 #   encoder has the higher score in {glue:text}`pairs-of-families` pairs of families.
 # - We also scored the published weights of other models ourselves. Among these models, the encoder has the higher score in
@@ -161,9 +166,9 @@ table(
 )
 
 # %% [markdown]
-# We also compared models of a similar size. For this purpose, we paired every encoder with every decoder whose number of
-# parameters differs by at most a factor of {glue:text}`equal`. {glue:text}`equal-size` {glue:md}`unsized:myst` We do not know why symmetry
-# depends on size.
+# We also compared models of a similar size. For this purpose, we paired every encoder with every decoder whose number
+# of parameters differs from that of the encoder by at most a factor of {glue:text}`equal`. {glue:text}`equal-size`
+# {glue:md}`unsized:myst` We do not know why symmetry depends on size.
 
 
 # %%
@@ -238,8 +243,9 @@ table(
 )
 
 # %% [markdown]
-# With {glue:text}`n-families-encoders` families of encoders and {glue:text}`n-families-decoders` families of decoders, any share of
-# pairs between {glue:text}`least` and {glue:text}`most` could be due to chance.
+# With {glue:text}`n-families-encoders` families of encoders and {glue:text}`n-families-decoders` families of decoders,
+# the result could be due to chance if the encoder has the higher score in between {glue:text}`least` and
+# {glue:text}`most` of the pairs.
 #
 # ## Are the heads symmetric, or only their sum?
 #
@@ -261,9 +267,10 @@ symmetry_of_families(of_families_here)
 # - To score your own model, run `attngeo score MODEL`. The command also reports the scores of random weights of the same shape.
 # - Compare your model only with models of a similar size, because [larger encoders are less
 #   symmetric](#larger-encoders-are-less-symmetric), and only with models that have the same type of positional encoding.
-# - [Fine-tuning on labels](pretrained_survey_details.py#the-same-models-in-the-paper-and-what-later-training-does) and [rounding to
-#   four bits](pretrained_survey_details.py#weights-in-fewer-bits) changed the symmetry score only slightly in the models that we
-#   could compare.
+# - [Fine-tuning on labelled
+#   data](pretrained_survey_details.py#the-same-models-in-the-paper-and-what-later-training-does) and [rounding the
+#   weights to four bits](pretrained_survey_details.py#weights-in-fewer-bits) changed the symmetry score only slightly
+#   in the models that we could compare.
 # - To score more recent models, run `attngeo survey --group llama-3.1` on a computer with access to the Hugging Face Hub.
 #
 # The [details page](pretrained_survey_details.py) lists every model and every score that the authors released, repeats the

@@ -109,10 +109,11 @@ figures.clean_figure(results)
 figures.family_scores(by_family.with_kinds(layers), of_families(stacks), bands)
 
 # %% [markdown]
-# The weights of {glue:text}`n-coarse` checkpoints are rounded to eight or four bits. If the same weights occur in two rows
-# of {numref}`tab-survey-models`, we count them only once. {glue:text}`copies` For every architecture, we use randomly
-# initialised models to test whether we extract the matrices correctly. In every head, the attention probabilities that we
-# compute from the extracted matrices differ from the attention probabilities of the model by at most $10^{-6}$.
+# In {glue:text}`n-coarse` of the checkpoints, the weights were rounded to eight or four bits. If the same weights occur
+# in two rows of {numref}`tab-survey-models`, we count them only once. {glue:text}`copies` For every architecture, we
+# use randomly initialised models to test whether we extract the matrices correctly. In every head, the attention
+# probabilities that we compute from the extracted matrices differ from the attention probabilities of the model by at
+# most $10^{-6}$.
 
 # %% tags=["remove-cell"]
 headings = {
@@ -595,8 +596,8 @@ show(figure_2_as_drawn())
     place="Section 3 and Figure S1",
     remark="""If we use all points in the figure, we find neither of the two differences in vision models, but both
     differences in audio models. Without MusicGen, whose points represent a text encoder and cross-attention, the
-    directionality scores of the two groups of audio models do not differ significantly. We use the released medians of all
-    models in the figure.""",
+    directionality scores of the two groups of audio models do not differ significantly. For this check, we use the released median
+    scores of all models in the figure.""",
 )
 def figure_s1_as_drawn():
     results, scores = released_results(), {"s": "symmetry", "d": "directionality"}

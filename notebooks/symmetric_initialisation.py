@@ -84,32 +84,32 @@ glue("planned-harm", max(p.primary.difference().high for p in symmetry), ".2f")
 # identical, and both models read the same text in the same order. We wrote down the question, the measure and the seeds of
 # each [planned comparison](../recorded_runs.md#planned-runs) before its first run.
 #
-# We compare the final losses on held-out text and always report the difference as symmetric minus random initialisation. We
-# fixed in advance how to interpret this difference. If its 95 % confidence interval over seeds lies within
-# ±{glue:text}`band` nats, we say that there is *no difference*. Otherwise, we call symmetric initialisation *faster* if the
-# interval lies below 0 and *slower* if the interval lies above 0, and we call the comparison *undecided* if the interval
-# includes 0. We divide the *faster* comparisons into two groups. For each of them, we estimate the share of training steps
-# that symmetric initialisation saves. If the confidence interval of this share lies above {glue:text}`share`, we call
+# We compare the final losses on held-out text and always report the difference as symmetric minus random
+# initialisation. We fixed in advance how to interpret this difference. If its 95 % confidence interval over seeds lies
+# within ±{glue:text}`band` nats, we say that there is *no difference*. Otherwise, we call symmetric initialisation
+# *faster* if the interval lies below 0 and *slower* if the interval lies above 0, and we call the comparison
+# *undecided* if the interval includes 0. If symmetric initialisation is *faster*, we also estimate the share of
+# training steps that it saves. If the confidence interval of this share lies above {glue:text}`share`, we call
 # symmetric initialisation *clearly faster*. Otherwise, we call it *slightly faster*.
 #
-# {glue:text}`below-zero` Many comparisons are undecided, because the loss of an encoder remains on a plateau for some time
-# before it decreases further, and the length of this plateau depends on the seed. As a result, the final losses of two
-# encoders that differ only in their seed can differ by up to {glue:text}`spread` nats.
+# {glue:text}`below-zero` Many comparisons are *undecided*, because the loss of an encoder remains on a plateau for some
+# time before it decreases further, and the length of this plateau depends on the seed. As a result, the final losses of
+# two encoders that differ only in their seed can differ by up to {glue:text}`spread` nats.
 #
 # :::{admonition} How sure is this?
 # - All our models are small. Even our longest training run used only {glue:text}`tokens-share` of the number of tokens on
 #   which the models in the paper were trained.
-# - Symmetric initialisation clearly helped in one comparison (`confirm_mini`). Before we planned this comparison, we had
-#   already used its three seeds in shorter runs of models with the same dimensions. We therefore used new seeds when we
-#   repeated the comparison.
+# - Symmetric initialisation clearly helped in one comparison (`confirm_mini`). The three seeds of this comparison were
+#   not new: before we planned it, we had already used them in shorter runs of models with the same dimensions. We
+#   therefore used new seeds when we repeated the comparison.
 # - {glue:text}`by-chance`
-# - Some of the results are very uncertain: across all comparisons, the confidence intervals of the effect of symmetric
-#   initialisation extend from a loss that is {glue:text}`planned-gain` nats lower to a loss that is
+# - Some of the results are very uncertain: taken together, the confidence intervals for the effect of symmetric
+#   initialisation range from a loss that is {glue:text}`planned-gain` nats lower to a loss that is
 #   {glue:text}`planned-harm` nats higher than with random initialisation.
-# - If the query weights and the key weights are equal, $\Wqk$ is not only symmetric, but every token also attends more
+# - If the query weights and the key weights are equal, $\Wqk$ is symmetric, and in addition, every token attends more
 #   strongly to itself than with random initialisation. We do not know which of these two effects is responsible for any
-#   gain. We have planned two [further experiments](../recorded_runs.md#planned-runs) to find out, but we have not carried
-#   them out yet.
+#   gain. We have planned two [further experiments](../recorded_runs.md#planned-runs) to find out, but we have not
+#   carried them out yet.
 # :::
 #
 # ## The check behind the answer
@@ -139,7 +139,7 @@ def symmetry_as_planned():
     for plan, case in cases.items():
         yield from ends(case, "below" if plan in BELOW_ZERO else "around")
     rows = (
-        "The first column describes each comparison by the training text, the size of the model (layers × width), the"
+        "For each comparison, the first column gives the training text, the size of the model (layers × width), the"
         " number of training tokens in millions (M) and the number of seeds. The text after the colon states the"
         " outcome according to the criteria of our plan."
     )
@@ -202,12 +202,13 @@ factors = pd.DataFrame(
 # %% [markdown]
 # ## A larger initial scale helps small models even without symmetry
 #
-# According to [a second-hand reading](../notation.md#the-audit) of the authors' code, their symmetric initialisation changes
-# more than just the symmetry of $\Wqk$. The code draws the query, key and value weights anew with the default initialisation
-# of PyTorch. As a result, the scale of $\Wqk$ changes by a factor that depends on the width of the model, and the biases
-# become random. Our `default-linear` initialisation makes the same changes without setting the keys equal to the queries. In
-# all {glue:text}`n-untied` planned comparisons, encoders initialised with `default-linear` have a lower final loss than
-# encoders with the usual random initialisation. Most of the gain from the authors' initialisation [does not come from
+# According to [a second-hand reading](../notation.md#the-audit) of the authors' code, their symmetric initialisation
+# changes more than just the symmetry of $\Wqk$. The code redraws the query, key and value weights with PyTorch's
+# default initialisation. As a result, the scale of $\Wqk$ changes by a factor that depends on the width of the model,
+# and the biases become random. Our `default-linear` initialisation makes the same changes without setting the keys
+# equal to the queries. In all {glue:text}`n-untied` planned comparisons, encoders initialised with `default-linear`
+# have a lower final loss than encoders with the usual random initialisation. Most of the gain from the authors'
+# initialisation [does not come from
 # symmetry](symmetric_initialisation_details.py#the-released-initialisation-part-by-part).
 #
 # {glue:md}`factor-at-width:myst` We have tested `default-linear` only up to a width of {glue:text}`widest` ({numref}`tab-init-scale`).
@@ -230,11 +231,11 @@ table(
 # - Do not combine equal query and key weights with the larger scale used in the authors' code unless you have tested this
 #   combination. In short runs of encoders with {glue:text}`tie-harms-shape`, this combination raised the final loss by
 #   {glue:text}`tie-harms` nats.
-# - If your model is narrow, try the larger scale without symmetry (`attngeo train --init default-linear`). At a width of 768,
-#   `default-linear` increases the scale by only {glue:text}`increase`, and at a width of 1,024 it decreases the scale, so we
-#   expect no gain in such wide models.
+# - If your model is narrow, try initialising its weights at the larger scale, but without making $\Wqk$ symmetric
+#   (`attngeo train --init default-linear`). At a width of 768, `default-linear` increases the scale by only
+#   {glue:text}`increase`, and at a width of 1,024 it decreases the scale, so we expect no gain in such wide models.
 #
-# The [details page](symmetric_initialisation_details.py) describes the paper's initialisation and all other comparisons. It
-# also shows how much symmetry remains after training and how we checked the numbers in the paper.
+# The [details page](symmetric_initialisation_details.py) describes the initialisation that the authors used and all our
+# other comparisons. It also shows how much symmetry remains after training and how we checked the numbers in the paper.
 #
 # Next: [And directionality?](directionality.py)

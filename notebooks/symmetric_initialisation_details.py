@@ -519,8 +519,7 @@ by_themselves = {arm: added.minus(arm) for arm in ("symmetric", "symmetric-indef
 assert all(c.outcome() == NO_DIFFERENCE for c in by_themselves.values())
 
 # %% [markdown]
-# Three changes of the initialisation had no effect larger than the variation between seeds in any setting in which we tested
-# them:
+# We tested three changes of the initialisation whose effect did not exceed the variation between seeds in any setting:
 #
 # - *Definiteness.* We compared the `symmetric` initialisation of encoders with the `symmetric-indefinite` initialisation,
 #   for which $W_{k,h} = W_{q,h} S_h$ with a random symmetric orthogonal matrix $S_h$. At this width and at the usual scale,

@@ -15,22 +15,22 @@
 # *encoder* attends to both sides and was trained to fill in hidden tokens, and a *decoder* attends only to the left and was
 # trained to predict the next token.
 #
-# **The prediction about symmetry is confirmed: in {glue:text}`s-holds` pairs of models whose scores the authors released,
-# the encoder has the higher symmetry score at the end of training.** {glue:md}`measured:myst` **The prediction about
-# directionality is undecided: the decoder is the more directional model in only {glue:text}`d-holds` pairs, and the
-# difference between the two models is larger than expected by chance in only {glue:text}`n-apart` pair.**
-# {glue:md}`not-shown:myst` In our character-level models, both differences between encoders and decoders depend on the type
-# of positional encoding. {glue:md}`in-small-models:myst` With learned position embeddings, which the paper's models have,
-# both differences have the sign that the paper predicts. With rotary position embeddings, both differences have the opposite
-# sign, although the interval for the difference in directionality excludes zero in only {glue:text}`d-rotary-reversed` of
-# {glue:text}`d-rotary-characters` experiments.
+# **The prediction about symmetry is confirmed: in {glue:text}`s-holds` pairs of models whose scores the authors
+# released, the encoder has the higher symmetry score at the end of training.** {glue:md}`measured:myst` **The
+# prediction about directionality is undecided: the decoder is the more directional model in only {glue:text}`d-holds`
+# pairs, and the difference between the two models is larger than expected by chance in only {glue:text}`n-apart`
+# pair.** {glue:md}`not-shown:myst` In our character-level models, both differences between encoders and decoders depend
+# on the type of positional encoding. {glue:md}`in-small-models:myst` With learned position embeddings, which the
+# paper's models have, both differences have the sign that the paper predicts. With rotary position embeddings, both
+# differences have the opposite sign. For directionality, however, the confidence interval of the difference excludes
+# zero in only {glue:text}`d-rotary-reversed` of {glue:text}`d-rotary-characters` experiments.
 #
-# Two facts about the authors' models may surprise readers of the paper. First, the decoders with 4 layers end at symmetry
-# scores between {glue:text}`skew-least` and {glue:text}`skew-most`, so their query-key matrices are more skew-symmetric than
-# symmetric. The paper, which shows only models with 12 layers, calls the matrices of decoders "almost non-symmetric"
-# (Section 4.1, second paragraph). Second, according to a second-hand [audit](../notation.md#the-audit) of the authors' code,
-# their decoders were trained to predict only the masked tokens, and in their versions of Wikipedia and Red Pajama, every
-# token is a single character.
+# Two facts about the authors' models may surprise readers of the paper. First, the decoders with 4 layers end at
+# symmetry scores between {glue:text}`skew-least` and {glue:text}`skew-most`, so their query-key matrices are more
+# skew-symmetric than symmetric. The paper, which shows such scores only for models with 12 layers, calls the matrices
+# of decoders "almost non-symmetric" (Section 4.1, second paragraph). Second, the authors' decoders were trained to
+# predict only the masked tokens, and every token in their versions of Wikipedia and Red Pajama is a single character.
+# We know the second fact only from [a second-hand reading](../notation.md#the-audit) of the authors' code.
 
 # %% tags=["remove-cell"]
 from chapters.training_scores.planned import OF_CHARACTERS, difference_table, planned_of, planned_pairs
@@ -78,31 +78,31 @@ released_over_steps()
 # more negative score is more directional, in the paper's sense. Both scores are explained in [](two_scores_details.py). For each model, we report
 # the median of each score over the layers.
 #
-# **The authors' models.** The authors released scores for {glue:text}`n-released` encoder–decoder pairs. The two models of a
-# pair have the same depth (4 or 12 layers) and were trained on the same dataset (Wikipedia, Red Pajama or Jigsaw). The paper
-# discusses only the pairs with 12 layers. Because each model was trained only once, we have no confidence intervals.
-# Instead, we call a difference in directionality *larger than expected by chance* if it exceeds {glue:text}`scatter`
-# standard deviations of the same difference between two randomly initialised models. This standard deviation is
-# {glue:text}`gap-sd-12` with 12 layers and {glue:text}`gap-sd-4` with 4 layers.
+# **The authors' models.** The authors released scores for {glue:text}`n-released` encoder–decoder pairs. The two models
+# of a pair have the same depth (4 or 12 layers) and were trained on the same dataset (Wikipedia, Red Pajama or Jigsaw).
+# The paper discusses only the pairs of models with 12 layers. Because each model was trained only once, we have no
+# confidence intervals. Instead, we say that a difference in directionality is *larger than expected by chance* if it
+# exceeds {glue:text}`scatter` standard deviations of the corresponding difference between two randomly initialised
+# models. This standard deviation is {glue:text}`gap-sd-12` with 12 layers and {glue:text}`gap-sd-4` with 4 layers.
 #
 # **Our models.** We trained {glue:text}`n-runs` [small models](training_scores_details.py#recorded-runs) with learned
-# position embeddings. We also use the {glue:text}`n-experiments` planned experiments that are described on the page
-# [*Why*](why.py), in which we trained the same models with learned and with rotary position embeddings. Our decoders are
-# trained to predict the next token at every position. Square brackets contain 95 % confidence intervals over at least three
-# seeds.
+# position embeddings. We also use the {glue:text}`n-experiments` planned experiments in which we trained the same
+# models with learned and with rotary position embeddings (see [Why are encoders symmetric?](why.py#what-we-changed)).
+# Our decoders are trained to predict the next token at every position. Square brackets contain 95 % confidence
+# intervals over at least three seeds.
 #
 # :::{admonition} How sure is this?
 # - We know the authors' scores only second-hand. The audit was based on the authors' result files and code, neither of which
 #   we have read ourselves. Our copy of the scores does not record which score belongs to which layer.
 # - According to the audit, the authors computed their directionality scores with [a formula that differs from
-#   Definition 3.2 of the paper](training_scores_details.py#three-formulas). For our own models, we use the definition itself.
+#   Definition 3.2 of the paper](training_scores_details.py#three-formulas). For our own models, we use Definition 3.2.
 # - Our models are much smaller than the models in the paper. Our models have {glue:text}`our-layers` layers and a hidden size
 #   of {glue:text}`our-widths`, and they saw between {glue:text}`least-tokens` and {glue:text}`most-tokens` million tokens
 #   during training. The paper's models have 12 layers and a hidden size of {glue:text}`paper-width`, and they saw about
 #   {glue:text}`paper-tokens` billion tokens. Our models can therefore neither confirm nor refute a claim about models with 12
 #   layers.
-# - We planned the experiments on positional encoding in order to measure symmetry. Our results about directionality should be
-#   tested again in an experiment of their own.
+# - We planned the experiments on positional encoding in order to measure symmetry. Our results on directionality should
+#   be tested again in a dedicated experiment.
 # :::
 #
 # ## Encoders become more symmetric than decoders
@@ -147,12 +147,13 @@ def symmetry_in_training():
 show(symmetry_in_training(), unfolded=True)
 
 # %% [markdown]
-# **In our small models, whether the encoder or the decoder is more symmetric depends on the type of positional encoding.**
-# In {glue:text}`n-learned` planned experiments, the encoders with learned position embeddings learned more than the
-# frequencies of the tokens. In all of these experiments, the encoders are more symmetric than the decoders, and the
-# confidence interval of the difference excludes zero. With rotary position embeddings, the decoders are more symmetric than
-# the encoders in {glue:text}`n-rotary-decoders` of {glue:text}`n-rotary` planned experiments, and the intervals of these
-# differences exclude zero. The page [Why](why.py#what-we-changed) lists every experiment.
+# **In our small models, whether the encoder or the decoder is more symmetric depends on the type of positional
+# encoding.** In {glue:text}`n-learned` planned experiments, the encoders with learned position embeddings learned more
+# than just the frequencies of tokens. In all of these experiments, the encoders are more symmetric than the decoders,
+# and the confidence interval of the difference excludes zero. With rotary position embeddings, the decoders are more
+# symmetric than the encoders in {glue:text}`n-rotary-decoders` of {glue:text}`n-rotary` planned experiments, and the
+# intervals of these differences exclude zero. Each experiment is listed on the page [Why are encoders
+# symmetric?](why.py#what-we-changed).
 #
 # **The symmetry of encoders grows during training.** In all six of the authors' encoders, the symmetry score increases
 # between step {glue:text}`first-step` and step {glue:text}`last-step`. The symmetry scores of our own encoders with learned
@@ -172,12 +173,12 @@ show(symmetry_in_training(), unfolded=True)
 # specific to decoders. At the end of training, the directionality score is negative in all {glue:text}`n-models` models,
 # encoders included.
 #
-# The paper predicts that these columns grow during training, but we cannot tell whether they do. In the decoders with 12
-# layers, columns already dominate at step {glue:text}`first-step` of {glue:text}`last-step`, which is the first step for
-# which scores were released. The directionality scores of these decoders lie between {glue:text}`d-first-low` and
+# The paper predicts that these columns grow during training, but we cannot tell whether they do. In the decoders with
+# 12 layers, columns already dominate at step {glue:text}`first-step` of {glue:text}`last-step`, which is the first step
+# for which scores were released. The directionality scores of these decoders lie between {glue:text}`d-first-low` and
 # {glue:text}`d-first-high` at this step, and between {glue:text}`d-end-low` and {glue:text}`d-end-high` at the end of
-# training. After this step, the scores of the encoders decrease by more than the scores of the decoders, so the difference
-# between encoder and decoder becomes smaller in all three pairs with 12 layers.
+# training. After this step, the directionality scores of the encoders decrease more than those of the decoders, so the
+# difference between encoder and decoder becomes smaller in all three pairs of models with 12 layers.
 #
 # **In our small models, whether encoders or decoders are more directional depends on the type of positional encoding**
 # ({numref}`tab-training-positions-d`). With learned position embeddings, the decoders are more directional than the encoders
@@ -309,9 +310,9 @@ for name, value in {
 #   symmetric](pretrained_survey.py#larger-encoders-are-less-symmetric).
 # - Do not use the directionality score to infer whether a model is an encoder or a decoder.
 # - To train a model and record both scores during training, run `attngeo train --preset mini --objective mlm -o RUN`.
-# - To decide whether the paper's Figure 3 is right, one would have to train encoders and decoders with 12 layers and a hidden size
-#   of 768 on ordinary text that is not split into characters, with three seeds each. We have written down [the commands for this
-#   experiment](../recorded_runs.md#runs-that-still-need-a-gpu).
+# - To decide whether the paper's Figure 3 is right, one would have to train encoders and decoders with 12 layers and a
+#   hidden size of 768 on ordinary text that is not split into characters, with three seeds each. The page on recorded
+#   runs contains [the commands for this experiment](../recorded_runs.md#runs-that-still-need-a-gpu).
 #
 # The [details page](training_scores_details.py#the-other-checks-of-section-41) contains the other checks of Section 4.1,
 # together with all settings and numbers.

@@ -771,16 +771,17 @@ table(
 # %% [markdown]
 # ## Settings in which symmetry decreases again
 #
-# For every setting, we measure by how much the symmetry score decreases from its peak to the end of training. We measure the
-# decrease of each seed from the step at which the mean symmetry score of the other seeds is highest. If a setting has only
-# one seed, we use the peak of this seed. In {glue:text}`n-fall` of {glue:text}`n-alone` settings with one seed, the symmetry
-# score of the encoders reaches a low peak and then decreases by more than {glue:text}`least-fall`. In none of the
-# {glue:text}`n-several` settings with learned position embeddings and at least three seeds does the symmetry score decrease
-# by more than the variation between seeds. In {glue:text}`n-planned-fall` planned experiments with other types of positional
-# encoding, the decrease is larger than the variation between seeds. These experiments are labelled
-# {glue:text}`planned-fall`. Other properties of the weights also change in phases: {cite:t}`liu2026` reports that the stable
-# rank of weight matrices decreases during pretraining in a wave that moves from early to late layers, and that query and key
-# weights depend on depth in this way, whereas value and output weights are compressed uniformly.
+# For every setting, we measure by how much the symmetry score decreases from its peak to the end of training. We
+# measure the decrease of each seed from the step at which the mean symmetry score of the other seeds is highest. If a
+# setting has only one seed, we measure the decrease from the peak of the score of this seed. In {glue:text}`n-fall` of
+# {glue:text}`n-alone` settings with one seed, the symmetry score of the encoders reaches a low peak and then decreases
+# by more than {glue:text}`least-fall`. In none of the {glue:text}`n-several` settings with learned position embeddings
+# and at least three seeds does the symmetry score decrease by more than the variation between seeds. In
+# {glue:text}`n-planned-fall` planned experiments with other types of positional encoding, the decrease is larger than
+# the variation between seeds. These experiments are labelled {glue:text}`planned-fall`. Other properties of the weights
+# also change in phases: {cite:t}`liu2026` reports that the stable rank of weight matrices decreases during pretraining
+# in a wave that moves from early to late layers, and that query and key weights depend on depth in this way, whereas
+# value and output weights are compressed uniformly.
 
 # %% tags=["remove-cell"]
 rises = climbs(runs)

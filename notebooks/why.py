@@ -12,10 +12,10 @@
 # %% [markdown]
 # # Why are encoders symmetric? In small models, it depends on how they encode positions
 #
-# If we knew why training makes $W_{qk}$ symmetric, we could predict from the design of a model whether its $W_{qk}$ will
-# become symmetric. The paper attributes symmetry to the training objective {cite}`saponati2025`. Encoders learn to fill in
-# hidden tokens from both sides, whereas decoders learn to predict the next token. To test this explanation, we kept the
-# objective and changed how the models encode positions.
+# If we knew why training makes $W_{qk}$ symmetric, we could predict from the design of a model whether its $W_{qk}$
+# will become symmetric. The paper attributes symmetry to the training objective {cite}`saponati2025`. Encoders learn to
+# fill in hidden tokens from the context on both sides, whereas decoders learn to predict the next token. To test this
+# explanation, we kept the objective and changed how the models encode positions.
 
 # %% tags=["parameters", "remove-input"]
 experiment: str = "positions_characters"  # planned experiment at the head of the page; a folder of data/runs
@@ -85,11 +85,11 @@ seen = places.places_table()
 
 # %% tags=["remove-input"]
 Markdown(
-    f"**{crossing.sentences(chosen)}** {strength('in small models')}{crossing.unplanned(chosen)}"
-    f"{places.in_short(seen)}\n\n"
-    "How could the positional encoding affect symmetry? With learned position embeddings, a model compares positions by"
-    " means of $W_{qk}$. An encoder has to compare a hidden token with positions on both sides. We prove that, under"
-    " certain conditions, an encoder with a single layer therefore learns to compare positions symmetrically at the start"
+    f"**{crossing.sentences(chosen)}**"
+    f" {strength('in small models')}{crossing.unplanned(chosen)}{places.in_short(seen)}\n\nHow could the positional"
+    " encoding affect symmetry? With learned position embeddings, a model compares positions by means of $W_{qk}$."
+    " An encoder has to compare the position of a hidden token with positions on both sides of it. We prove that,"
+    " under certain conditions, an encoder with a single layer learns to compare positions symmetrically at the start"
     f" of training. {strength('proven')} Whether trained models become symmetric for this reason remains open."
     f" {findings.counted(tested)} {strength('not shown')}"
 )
@@ -101,15 +101,15 @@ crossing.lines({crossing.READ[name][1]: every[name] for name in list(shown)[:3]}
 # %% [markdown]
 # ## What we changed
 #
-# The models in the first panel have {glue:text}`layers` layers of width {glue:text}`width`. We trained every model once with
-# *learned position embeddings* and once with *rotary position embeddings* (RoPE). With learned position embeddings, the
-# model learns a vector for each position and adds this vector to the embedding of the token. With rotary position
-# embeddings, the model rotates queries and keys by an angle that grows with the position. All other settings are equal. We
-# planned {glue:text}`experiments` experiments of this kind. Some of them repeat the first experiment with new seeds, some
-# train models on subword tokens instead of characters, and one uses the dimensions of the paper's four-layer model
-# ({numref}`tab-why-crossing`). In each experiment, we tested whether encoders lose their symmetry when rotary position
-# embeddings replace learned ones. The details page [Types of positional encoding](positions.py) describes every plan and
-# adds two further types of positional encoding to the comparison.
+# The models in the first panel have {glue:text}`layers` layers of width {glue:text}`width`. We trained every model once
+# with *learned position embeddings* and once with *rotary position embeddings* (RoPE). With learned position
+# embeddings, the model learns a vector for each position and adds this vector to the embedding of the token. With
+# rotary position embeddings, the model rotates queries and keys by an angle that grows with the position. All other
+# settings are equal. We planned {glue:text}`experiments` experiments of this kind. Some of them repeat the first
+# experiment with new seeds, some train models on subword tokens instead of characters, and one uses the dimensions of
+# the paper's four-layer model ({numref}`tab-why-crossing`). In each experiment, we tested whether encoders lose their
+# symmetry when rotary position embeddings replace learned ones. The [details page on types of positional
+# encoding](positions.py) describes every plan and adds two further types to the comparison.
 
 # %% tags=["remove-input"]
 Markdown(told.outcomes(positions.all_recorded()))
@@ -183,7 +183,7 @@ Markdown(
     f"""We prove four theorems about the part of $W_{{qk}}$ that compares positions, and about the conditions under which this part is symmetric.
 {strength("proven")}
 
-- **If an encoder uses both sides of a token in the same way, it starts to learn a symmetric comparison of positions.** Suppose that a token contributes to a
+- **If an encoder uses the context on both sides of a token in the same way, it begins to learn to compare positions symmetrically.** Suppose that a token contributes to a
   prediction in the same way, whether the token is to the left or to the right of the predicted position. Then, at the start
   of masked training, the update of this part of $W_{{qk}}$ is symmetric, except for a term from the two ends of the sequence.
   If the output weights are tied to the token embeddings, the first step of masked training teaches the model to use tokens
@@ -191,9 +191,9 @@ Markdown(
 - **For a slow wave, a shift to the left and a shift to the right are almost the same.** Learned position embeddings contain waves, that is, components that resemble sine curves
   {{cite}}`yamamoto2023`. In an encoder that keeps positions apart from content, these waves were found to be slow
   {{cite}}`lequeu2026`. Consider a head that always attends a few positions ahead. A slow wave hardly changes over these few
-  positions, so the part of $W_{{qk}}$ that belongs to this wave is nearly symmetric, even though the head attends to one side
+  positions, so the part of $W_{{qk}}$ that comes from this wave is nearly symmetric, even though the head attends to only one side
   only ({{numref}}`fig-why-turned`, {{prf:ref}}`thm-slow-waves`).
-- **Both sides of a token carry the same information about it.** In every stationary text, the $n$ tokens to the left of a token carry exactly
+- **The context to the left of a token and the context to its right carry the same information about the token.** In every stationary text, the $n$ tokens to the left of a token carry exactly
   as much information about this token as the $n$ tokens to its right ({{prf:ref}}`thm-both-sides`). The text itself therefore gives an
   encoder no reason to prefer one side.
 - **The same embeddings must serve as queries and as keys.** In masked training, the position that is predicted contains the mask token,
@@ -277,7 +277,7 @@ Markdown(
     " less than the heads of a decoder. We tested for this agreement on the same weights in which we had first noticed"
     " it, so the result is not an independent confirmation. Other authors have already split the scores of single"
     " heads into a symmetric and a skew-symmetric part {cite}`jamil2026`. Here we measure whether these parts"
-    " reinforce or cancel each other over the heads of a layer."
+    " reinforce or cancel each other when they are summed over the heads of a layer."
 )
 
 # %% tags=["remove-cell"]
@@ -290,25 +290,27 @@ glue("undated", spelled(len(set(positions.UNDATED) & every.keys())))
 
 # %% [markdown]
 # :::{admonition} How sure is this?
-# - **Our models are small.** These models have four layers, and most of them are character-level models. Encoders that are
-#   trained on subword tokens with learned position embeddings become symmetric as well. With rotary position embeddings,
-#   however, decoders that are trained on subword tokens are hardly more symmetric than the corresponding encoders
-#   ({numref}`tab-why-crossing`). We do not know whether large models behave in the same way.
-# - **We did not plan to compare encoders with decoders under rotary position embeddings.** Our plans ask whether encoders
-#   lose their symmetry. We noticed only afterwards that decoders are more symmetric than encoders under rotary position
-#   embeddings. This difference between decoders and encoders is larger than the variation between seeds in
-#   {glue:text}`reversed` experiments with character-level models.
+# - **Our models are small.** These models have four layers, and most of them are character-level models. Encoders with
+#   learned position embeddings also become symmetric when they are trained on subword tokens. With rotary position
+#   embeddings, however, decoders that are trained on subword tokens are hardly more symmetric than the corresponding
+#   encoders ({numref}`tab-why-crossing`). We do not know whether large models behave in the same way.
+# - **We had not planned to compare encoders with decoders when both have rotary position embeddings.** The question in
+#   our plans was whether encoders lose their symmetry. We noticed only afterwards that decoders with rotary position
+#   embeddings are more symmetric than encoders with rotary position embeddings. This difference between decoders and
+#   encoders is larger than the variation between seeds in {glue:text}`reversed` experiments with character-level
+#   models.
 # - **Other effects of rotary position embeddings may contribute to the lower symmetry.** For example, encoders with rotary
 #   position embeddings reach a lower loss than encoders with learned position embeddings. When we compare the two types of
 #   encoders at equal loss, encoders with rotary position embeddings still have a lower symmetry score
 #   ({numref}`tab-positions-equal-loss`).
-# - **Positions do not fully explain the symmetry.** Even if we remove the directions of the position embeddings from the
-#   $W_{qk}$ of BERT, the remaining matrix has symmetry scores between {glue:text}`bert-outside` (see [the measurements in
-#   trained models](positions.py#in-trained-models)).
-# - **We wrote the plans before the planned runs, but after exploratory runs.** Each plan lists the exploratory runs that we
-#   had seen before we wrote the plan. For {glue:text}`undated` of the experiments in {numref}`tab-why-crossing`, a reader
-#   cannot check that the plan came before the runs, because the early history of the repository was lost. The experiments on
-#   the cause of the symmetry have at most {glue:text}`seeds-why` seeds per setting.
+# - **Positions do not fully explain the symmetry.** Even if we remove the directions of the position embeddings from
+#   the matrices $W_{qk}$ of BERT, the remaining matrices have symmetry scores between {glue:text}`bert-outside` (see
+#   [the measurements in trained models](positions.py#in-trained-models)).
+# - **We wrote the plans before the runs that they describe, but after some exploratory runs.** Each plan lists the
+#   exploratory runs that we had seen before we wrote the plan. For {glue:text}`undated` of the experiments in
+#   {numref}`tab-why-crossing`, a reader cannot check that the plan came before the runs, because the early history of
+#   the repository was lost. The experiments on the cause of the symmetry have at most {glue:text}`seeds-why` seeds per
+#   setting.
 # :::
 #
 # ## What it means for you

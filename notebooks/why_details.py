@@ -243,10 +243,10 @@ show(coherence_of_random_heads())
 # ```{prf:proof}
 # The sign changes form a group. For all signs $\epsilon'_h$, the norms $\|\sum \epsilon_h N_h\|$ over all elements
 # $\epsilon$ of this group therefore form the same set for $(N_h)$ as for $(\epsilon'_h N_h)$. Since $\epsilon$ and
-# $-\epsilon$ give the same norm, we count them once. By assumption, given this set of norms, the layer is therefore equally
-# likely to be any of the $2^{H-1}$ elements. The rank of the layer is its place among the norms in descending order, divided
-# by $2^{H-1}$. Without ties, each place has probability $2^{1-H}$. Ties can only raise ranks, because outcomes with equal
-# norms are counted.
+# $-\epsilon$ give the same norm, we count them once. By assumption, given this set of norms, the layer is therefore
+# equally likely to be any of the $2^{H-1}$ elements. The rank of the layer is its place among the norms in descending
+# order, divided by $2^{H-1}$. If there are no ties, each place has probability $2^{1-H}$. Ties can only raise ranks,
+# because outcomes with equal norms are counted.
 #
 # For part 2, transposing $M_h$ and multiplying $M_h$ by $-1$ both change the sign of $N_h$. For part 3, note that
 # $\|\sum \epsilon_h N_h\|^2 = \sum_{g,h} \epsilon_g\epsilon_h\langle N_g, N_h\rangle$ takes its maximum if and only if all
@@ -657,8 +657,8 @@ show(ends_of_a_block(n_positions))
 #
 # ````{dropdown} Proof
 # ```{prf:proof}
-# Let $z_j$ be the wave at position $j$, as a vector of norm 1, and let $\bar z_i$ be the mean of $z_1, \dots, z_i$. The
-# coefficients of each row $i < N$ sum to 0.  Row $i$ of $Cz$ is therefore
+# Let the vector $z_j$ of norm 1 be the value of the wave at position $j$, and let $\bar z_i$ be the mean of $z_1,
+# \dots, z_i$. The coefficients of each row $i < N$ sum to 0.  Row $i$ of $Cz$ is therefore
 #
 # $$
 # \sum_{j \le i} c_{ij}(z_j - z_i) = \frac\lambda i \Bigl[\sum_{j \le i}\gamma(j - i - 1)(z_j - z_i) + i\, r_i\,(z_i - \bar z_i)\Bigr] .
@@ -1115,9 +1115,9 @@ show(best_gain_is_even())
 # ```
 # ````
 #
-# The theorem omits the pairs of each position with itself. For these pairs, the key is also computed from the embedding of
-# the mask. They would add $\sum_i \beta_{ii}(e_* + p_i)(e_* + p_i)^\top$, which is symmetric and contains no token
-# embedding.
+# The theorem leaves out the pairs in which a position is paired with itself. For these pairs, the key is also computed
+# from the embedding of the mask. They would add $\sum_i \beta_{ii}(e_* + p_i)(e_* + p_i)^\top$, which is symmetric and
+# contains no token embedding.
 
 
 # %% tags=["remove-cell"]

@@ -248,8 +248,8 @@ def training_figure(pairs: Sequence[Contrast], last_step: int) -> CaptionedFigur
         "Loss on held-out text (top) and median symmetry score of the layers (bottom) during training, without a"
         " constraint (grey), with a constraint that forbids symmetry (solid) and with a constraint that enforces"
         " symmetry (dashed). Lines show the mean over seeds, and the shaded bands extend from the lowest to the"
-        " highest value over seeds. The steep decrease in the first few steps is similar for all models and is cut"
-        f" off. At the end of the curves, the loss differs from the loss without a constraint by {joined_by_and(told)}."
+        " highest value over seeds. The steep decrease in the first few steps, which is similar for all models, is not"
+        f" shown. At the end of the curves, the loss differs from the loss without a constraint by {joined_by_and(told)}."
     )
     alt = (
         f"Line plots over training steps for {joined_by_and([f'a small {part}' for part in arms])}. The upper panels show"

@@ -99,8 +99,8 @@ def pictured() -> Interactive:
     caption = f"""$W_{{qk}}$ of the first layer of four models of width {runs["encoder"].config["d_model"]} that were
     trained from the same initial weights with learned or rotary positions, after {steps[-1]:,} steps. The squares with {SIDE}
     rows and columns show a part of the matrix, and the clouds show each of these entries $m_{{ij}}$ against its mirror image
-    $m_{{ji}}$. The symmetry scores $s$ are as follows: {words}. In each picture, the colour scale and the axes are cut
-    off at the 99.5th percentile of the magnitudes."""
+    $m_{{ji}}$. The symmetry scores $s$ are as follows: {words}. In each picture, the colour scale and the axes
+    end at the 99.5th percentile of the absolute values of the entries."""
     alt = f"Matrices and clouds of four models. Symmetry: {words}. With s near 1, the cloud is close to a line."
     still = CaptionedFigure(figure, "fig-positions-pictures", caption, alt)
     return Interactive("positions", shown, still)

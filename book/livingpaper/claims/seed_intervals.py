@@ -114,7 +114,7 @@ def too_small(cases: Iterable[Case], spoken_of: Training) -> str:
         for sizes, form in zip(by_size, (str, str, as_millions), strict=True)
     )
     return (
-        f"Our models have {layers} layers and a hidden size of {width}, and they were trained on {tokens} tokens. Each"
-        " of them either is smaller than the smallest model to which the paper's statement refers"
-        f" ({spoken_of}) or was trained on fewer tokens than this model, so our measurements do not affect the verdict."
+        f"Our models have {layers} layers and a hidden size of {width}, and they were trained on {tokens} tokens. The"
+        f" smallest model to which the paper's statement refers ({spoken_of}) is larger than each of our models or was"
+        " trained on more tokens, so our measurements do not affect the verdict."
     )

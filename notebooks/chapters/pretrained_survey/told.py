@@ -114,13 +114,13 @@ def falls_with_size(released: pd.DataFrame) -> str:
     rho = {part: rank_correlation(released, part) for part in ("encoder", "decoder")}
     count, learned = released.groupby("part").size(), with_learned_positions(released)
     first = "falls with" if rho["encoder"] < FALLS else "has no clear relation to"
-    said = f"""Among the released language encoders, the symmetry score {first} the number of parameters. The rank correlation
-        (Spearman) is {number(rho["encoder"], 2, "+")} for all {count["encoder"]} encoders and
+    said = f"""Among the released language encoders, the symmetry score {first} the number of parameters. Spearman's rank
+        correlation between symmetry and size is {number(rho["encoder"], 2, "+")} for all {count["encoder"]} encoders and
         {number(rank_correlation(learned, "encoder"), 2, "+")} for the {len(learned)} encoders with learned position
         embeddings. We give no p-value, because models of one family are not independent. For the {count["decoder"]}
-        released decoders, the rank correlation is {number(rho["decoder"], 2, "+")}."""
+        released decoders, the rank correlation between symmetry and size is {number(rho["decoder"], 2, "+")}."""
     if rho["encoder"] < FALLS and rho["decoder"] > FALLS:
-        return f"{said} Small encoders and decoders therefore differ more than large ones do."
+        return f"{said} The difference between encoders and decoders is therefore larger for small models than for large models."
     return said
 
 
@@ -144,8 +144,8 @@ def inside_encoder_decoder_models(halves_of: pd.DataFrame) -> str:
     own = encoders[encoders["family"] == family]
     rho = number(rank_correlation(own, "encoder"), 2, "+")
     if float(own["s"].iloc[-1]) <= float(own["s"].iloc[0]):
-        return f"In the encoders inside the {len(own)} {family} models, the symmetry score does not grow with size, either."
-    return f"""The encoders inside encoder-decoder models do not become less symmetric with size. In the {len(own)}
+        return f"In the encoders of the {len(own)} {family} models, the symmetry score does not grow with size, either."
+    return f"""In encoder-decoder models, larger encoders are not less symmetric than smaller ones. In the {len(own)}
         models of the {family} family, the symmetry score of the encoder increases with the number of parameters, from
         {number(own["s"].iloc[0], 2)} in {own["model"].iloc[0]} to {number(own["s"].iloc[-1], 2)} in
         {own["model"].iloc[-1]} (rank correlation {rho}). Size alone therefore does not explain the symmetry."""
@@ -236,7 +236,7 @@ def of_text_alone(stacks: pd.DataFrame) -> str:
     if compared(chosen, "symmetry").side == 1:
         return f"{said}, which is more than expected by chance."
     return f"""{said}, but with so few families, this result could be due to chance. A *family* is a group of models
-        that share authors, data or training recipe."""
+        that share authors, data or a training recipe."""
 
 
 def read_here(stacks: pd.DataFrame) -> pd.DataFrame:
@@ -309,8 +309,8 @@ def heads_against_sum(of_families_here: pd.DataFrame) -> str:
     """What heads and their sum score in the median family of encoders and of decoders."""
     middle = of_families_here.groupby("attention")[["heads", "symmetry"]].median()
     (e_heads, e_sum), (d_heads, d_sum) = (tuple(middle.loc[kind]) for kind in ("bidirectional", "causal"))
-    said = f"""For the median encoder family, individual heads score {e_heads:.2f} and the sum over heads scores {e_sum:.2f}.
-        For the median decoder family, individual heads score {d_heads:.2f} and the sum scores {d_sum:.2f}."""
+    said = f"""In the median encoder family, individual heads score {e_heads:.2f}, and the sum over heads scores {e_sum:.2f}.
+        In the median decoder family, individual heads score {d_heads:.2f}, and the sum over heads scores {d_sum:.2f}."""
     if e_heads > d_heads and e_sum - e_heads > d_sum - d_heads:
         return f"""In encoders, the individual heads are symmetric, and the sum over the heads is even more symmetric.
             {said}"""

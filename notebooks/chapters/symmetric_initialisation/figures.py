@@ -156,7 +156,7 @@ def loss_curves(panels: Mapping[str, Mapping[str, Arm]]) -> CaptionedFigure:
     told = ", ".join(f"{arm} in {count}" for arm, count in lowest.most_common())
     caption = """Held-out loss with each initialisation. Lines show the mean over seeds, and shaded bands extend from
     the lowest to the highest value over seeds. The first few steps, which are similar for all initialisations, are
-    cut off."""
+    not shown."""
     alt = f"""Line plots of the held-out loss over training steps, with one panel for each setting and one line for each
     initialisation. The initialisation with the lowest final loss is {told} of {len(panels)} panels."""
     return CaptionedFigure(figure, "fig-init-shape", caption, alt)
@@ -177,7 +177,7 @@ def figure_s5(setting: Setting) -> CaptionedFigure:
         sns.lineplot(**over_steps, errorbar=None, hue="layer", palette=LAYERS, legend=panel is layers[0], ax=panel)
         panel.set(title=f"{start}: s by layer", xlabel="step", ylabel="", ylim=(-0.3, 1.05))
         ends = rows.groupby("step")["symmetry"].median().iloc[[0, -1]]
-        medians.append(f"from {ends.iloc[0]:.2f} to {ends.iloc[1]:.2f} ({start})")
+        medians.append(f"from {ends.iloc[0]:.2f} to {ends.iloc[1]:.2f} for the {start} initialisation")
     loss.set(title="held-out loss (nats)", xlabel="step")
     median.set(title="median symmetry s", xlabel="step", ylabel="", ylim=(-0.3, 1.05))
     legend.axis("off")
@@ -229,10 +229,11 @@ def second_seed(main: Sequence[Setting], shown: Setting, seeds: tuple[int, int],
         "Speed-ups between randomly initialised models that differ only in their seed. The left panel shows the"
         f" training losses of two models ({shown.label}, seeds {seeds[0]} and {seeds[1]}), and the dotted line marks"
         f" the final loss of the model with seed {seeds[1]}. In the right panel, each circle represents one pair of"
-        " seeds. The label *never* means that the model with the first seed does not reach the final loss of the model"
+        " seeds. The label *never* means that the model with the first seed fails to reach the final loss of the model"
         f" with the second seed. The diamonds show the speed-ups of {as_percent(in_table.min())} to {as_percent(most)}"
         " that the authors report for symmetric initialisation in their Table 1. Each of these speed-ups was measured"
-        " with a single seed after much longer training, so we do not know how much they vary between seeds."
+        " with a single seed after much longer training than ours, so we do not know how much such speed-ups vary"
+        " between seeds."
     )
     alt = (
         "Left: two training-loss curves. Right: dot plot of speed-ups, with one row for each type of model."
@@ -249,6 +250,6 @@ def crossing(setting: Setting, seeds: tuple[int, int], share: float) -> str:
         return f"For example, {fast} never reaches the final loss of {slow}, so there is no speed-up by this measure."
     step = f"step {round((1 - share) * setting.config['steps']):,} of {setting.config['steps']:,}"
     return (
-        f"For example, {fast} first reaches the final loss of {slow} at {step}. By the measure used in Table 1, this would count"
-        f" as a speed-up of {as_percent(share)}, although both models were initialised at random."
+        f"For example, at {step}, {fast} first reaches the final loss of {slow}. By the measure used in Table 1, this"
+        f" would count as a speed-up of {as_percent(share)}, although both models were initialised at random."
     )

@@ -101,8 +101,8 @@ def below_zero(plans: Sequence[Setting]) -> str:
             sentences.append(f"{what} lowers the final loss by {gain} and saves {share}.")
         else:
             sentences.append(
-                f"{what} lowers the final loss by only {gain}. By our measure, this saves {share}, so we describe"
-                " symmetric initialisation as only slightly faster in this comparison."
+                f"{what} lowers the final loss by only {gain}. By our measure, symmetric initialisation saves {share}"
+                " in this comparison, so under our criteria it counts as only “slightly faster”."
             )
     if len(plans) > len(compared) > 1:
         kinds = {
@@ -125,17 +125,17 @@ def by_chance(plans: Sequence[Setting]) -> str:
         return "None of the comparisons of encoders has a confidence interval that lies entirely below zero."
     if len(compared) == 1:
         return (
-            "The comparison of encoders has a confidence interval that lies entirely below zero. If symmetry had no effect at"
-            f" all, such an interval would occur with a probability of {chance:.3f}."
+            "The comparison of encoders has a confidence interval that lies entirely below zero. If symmetry had no"
+            f" effect at all, the probability of such an interval would be {chance:.3f}."
         )
     significant = sum(len(compared) * p.p < 1 - LEVEL for p in compared)
     verb = "is" if significant < 2 else "are"
     return (
-        f"Of the {spelled(len(compared))} comparisons of encoders, {spelled(below)} {'has' if below == 1 else 'have'} a confidence"
-        " interval that lies entirely below zero. If symmetry had no effect at all and the comparisons were independent, at"
-        f" least {spelled(below)} such interval{'s' * (below > 1)} would occur with a probability of {chance:.3f}. After a"
-        f" Bonferroni correction for {spelled(len(compared))} comparisons, {spelled(significant) if significant else 'none'} of the"
-        f" comparisons {verb} significant."
+        f"Of the {spelled(len(compared))} comparisons of encoders, {spelled(below)} {'has' if below == 1 else 'have'} a"
+        " confidence interval that lies entirely below zero. If symmetry had no effect at all and the comparisons were"
+        f" independent, the probability of at least {spelled(below)} such interval{'s' * (below > 1)} would be"
+        f" {chance:.3f}. After a Bonferroni correction for {spelled(len(compared))} comparisons,"
+        f" {spelled(significant) if significant else 'none'} of the comparisons {verb} significant."
     )
 
 

@@ -383,7 +383,7 @@ def released_over_steps() -> CaptionedFigure:
     positive difference in $d$. The grey bands show how much $d$ differs between two randomly initialised models
     (±{spelled(SCATTER)} standard deviations), for 12 layers (narrow and dark) and for 4 layers (wide and light). At
     the end of training, the encoder has the higher symmetry score in {symmetric}. The difference in $d$ is positive
-    in {positive}. {apart} outside the grey band for the same number of layers."""
+    in {positive}. {apart} outside the corresponding grey band."""
     alt = f"""Line plots over training steps, with one column per dataset. At the end, the symmetry score of the
     encoder is higher than that of the decoder in {symmetric}. In the lower row, the difference in directionality is
     positive at the end in {positive}. {apart} outside the grey bands."""

@@ -507,15 +507,18 @@ def counted(findings: Sequence[Finding]) -> str:
     ours = [finding for finding in findings if finding.learned and not finding.about_the_paper]
     outcomes = {
         "confirmed": CONFIRMED,
-        "confirmed in part": (Outcome.IN_PART.value,),
+        "partly confirmed": (Outcome.IN_PART.value,),
         "left undecided": (Outcome.UNDECIDED.value,),
         "refuted": AGAINST,
     }
     counts = {words: sum(finding.outcome in known for finding in ours) for words, known in outcomes.items()}
-    told = [f"{words} in {spelled(count)} experiment{'s' * (count > 1)}" for words, count in counts.items() if count]
+    told = [f"{words} in {spelled(count)}" for words, count in counts.items() if count]
     sentences = [f"We planned {spelled(len(findings))} experiments to test explanations of this kind."]
     if told:
-        sentences.append(f"By the criteria of the plans, the explanation under test was {joined_by_and(told)}.")
+        told[0] += " experiment" if next(filter(None, counts.values())) == 1 else " experiments"
+        sentences.append(
+            f"By the criteria that we had set in advance, the explanation under test was {joined_by_and(told)}."
+        )
     if unlearned := sum(not finding.learned for finding in findings):
         where = "another experiment" if unlearned == 1 else f"{spelled(unlearned)} other experiments"
         sentences.append(f"In {where}, the models hardly learned anything, so we do not count the results as evidence.")
@@ -530,8 +533,10 @@ def counted(findings: Sequence[Finding]) -> str:
 
 
 ASSUMPTION_TOLD = {
-    MET: "One experiment tested the assumption of the paper's Theorem 2.4, which is met early in training.",
-    NOT_MET: "One experiment tested the assumption of the paper's Theorem 2.4, which is not met early in training.",
-    DEPENDS: "One experiment tested the assumption of the paper's Theorem 2.4. Whether the assumption is met early in"
+    MET: "In one experiment, we tested the assumption of the paper's Theorem 2.4 and found that it is met early in"
+    " training.",
+    NOT_MET: "In one experiment, we tested the assumption of the paper's Theorem 2.4 and found that it is not met early in"
+    " training.",
+    DEPENDS: "In one experiment, we tested the assumption of the paper's Theorem 2.4. Whether the assumption is met early in"
     " training depends on the type of positional encoding.",
 }

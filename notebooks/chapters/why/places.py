@@ -79,8 +79,8 @@ def told_of_ours(rows: pd.DataFrame) -> str:
     else:
         follows = "So the attention scores between positions lose some of their symmetry, but less than $W_{qk}$."
     return (
-        f"{measured} {follows} We had not planned this measurement. We first made it while some training runs of the"
-        " experiment were still unfinished, and we repeated it later with every model that had been saved."
+        f"{measured} {follows} We had not planned this measurement. We first made this measurement while some training"
+        " runs of the experiment were still unfinished, and we later repeated it with every model that had been saved."
     )
 
 
@@ -92,6 +92,7 @@ def in_short(rows: pd.DataFrame) -> str:
     learned, rotary = (number(value, 2) for value in found)
     return (
         " This is a finding about $W_{qk}$ and not about attention. In some of our encoders, we also measured the"
-        " mean attention scores between positions. These scores are symmetric even with rotary position embeddings"
-        f" (symmetry score {rotary}, compared with {learned} for learned position embeddings)."
+        " mean attention scores between positions. The matrix of these mean scores is symmetric even in encoders with"
+        f" rotary position embeddings (its symmetry score is {rotary}, compared with {learned} in encoders with learned"
+        " position embeddings)."
     )

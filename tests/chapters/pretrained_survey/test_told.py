@@ -40,8 +40,8 @@ def test_a_relation_to_size_is_stated_only_where_there_is_one():
     assert "no clear relation" in told.by_size(relative)  # only models with the same type of positions are compared
     flat = models(encoder_1e6=0.3, encoder_1e7=0.5, encoder_1e8=0.3, decoder_1e6=0.0, decoder_1e8=0.1)
     assert "smaller models are more symmetric" in told.by_size(falling) and "no clear relation" in told.by_size(flat)
-    assert "falls with" in told.falls_with_size(falling) and "large ones" in told.falls_with_size(falling)
-    assert "has no clear relation to" in told.falls_with_size(flat) and "large ones" not in told.falls_with_size(flat)
+    assert "falls with" in told.falls_with_size(falling) and "large models" in told.falls_with_size(falling)
+    assert "has no clear relation to" in told.falls_with_size(flat) and "large models" not in told.falls_with_size(flat)
 
 
 def test_the_largest_encoder_is_named_where_it_is_the_only_one():

@@ -188,10 +188,11 @@ def test_intervals_below_zero_are_counted_in_whole_sentences():
         in told.below_zero([found, same, again])
     )
     assert told.by_chance([same]).startswith("None of the comparisons of encoders has")
-    assert "such an interval would occur with a probability of 0.025" in told.by_chance([found])
+    assert "the probability of such an interval would be 0.025" in told.by_chance([found])
     both = told.by_chance([found, same, again])
     assert both.startswith("Of the two comparisons of encoders, one has a confidence interval")
-    assert "at least one such interval would" in both and both.endswith("none of the comparisons is significant.")
+    assert "the probability of at least one such interval would be" in both
+    assert both.endswith("none of the comparisons is significant.")
     assert told.by_chance([again]) == "The chosen experiments include no first comparison of encoders."
 
 

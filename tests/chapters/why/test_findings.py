@@ -103,11 +103,11 @@ def test_experiments_are_counted_by_what_they_are_evidence_for():
     made.append(findings.Finding("unlearned", "asked", "found", "the lead falls", learned=False))
     made.append(findings.Finding("theorem", "asked", "found", findings.NOT_MET, about_the_paper=True))
     assert findings.counted(made) == (
-        "We planned seven experiments to test explanations of this kind. By the criteria of the plans, the"
-        " explanation under test was confirmed in one experiment, confirmed in part in one experiment and refuted in"
-        " two experiments. In another experiment, the models hardly learned anything, so we do not count the results as"
-        " evidence. One experiment tested the"
-        " assumption of the paper's Theorem 2.4, which is not met early in training. One experiment is not complete"
+        "We planned seven experiments to test explanations of this kind. By the criteria that we had set"
+        " in advance, the explanation under test was confirmed in one experiment, partly confirmed in one and refuted"
+        " in two. In another experiment, the models hardly learned anything, so we do not count the results as"
+        " evidence. In one experiment, we tested the assumption of the paper's Theorem 2.4 and found that it is not met"
+        " early in training. One experiment is not complete"
         " yet."
     )
     assert set(findings.PLAIN) == set(findings.ORDER)
