@@ -189,10 +189,10 @@ Markdown(
   If the output weights are tied to the token embeddings, the first step of masked training teaches the model to use tokens
   on the left and on the right in the same way, whatever the text is (see the [theorem and its conditions](positions_theory.py)).
 - **For a slow wave, a shift to the left and a shift to the right are almost the same.** Learned position embeddings contain waves, that is, components that resemble sine curves
-  {{cite}}`yamamoto2023`. In an encoder that keeps positions apart from content, these waves were found to be slow
-  {{cite}}`lequeu2026`. Consider a head that always attends a few positions ahead. A slow wave hardly changes over these few
+  {{cite}}`yamamoto2023`. In an encoder that keeps positions apart from content, these waves were found to be slow, that is, of low
+  frequency {{cite}}`lequeu2026`. Consider a head that always attends a few positions ahead. A slow wave hardly changes over these few
   positions, so the part of $W_{{qk}}$ that comes from this wave is nearly symmetric, even though the head attends to only one side
-  only ({{numref}}`fig-why-turned`, {{prf:ref}}`thm-slow-waves`).
+  ({{numref}}`fig-why-turned`, {{prf:ref}}`thm-slow-waves`).
 - **The context to the left of a token and the context to its right carry the same information about the token.** In every stationary text, the $n$ tokens to the left of a token carry exactly
   as much information about this token as the $n$ tokens to its right ({{prf:ref}}`thm-both-sides`). The text itself therefore gives an
   encoder no reason to prefer one side.

@@ -132,22 +132,23 @@ def leader(difference: Estimate) -> str:
 def ahead(learned: Estimate, rotary: Estimate) -> str:
     """Which models are the more symmetric ones with either type of positional encoding."""
     first, second = leader(learned), leader(rotary)
+    other = "decoders" if (first or second) == "encoders" else "encoders"
     if first and second and first != second:
         return (
             f"So {first} are more symmetric than {second} if both have learned position embeddings, but less symmetric"
             " if both have rotary position embeddings."
         )
     if first and first == second:
-        return f"So {first} are the more symmetric models with both types of position embeddings."
+        return f"So {first} are more symmetric than {other} with both types of position embeddings."
     if first:
         return (
-            f"So {first} are the more symmetric models with learned position embeddings. With rotary position embeddings,"
-            " the difference between encoders and decoders does not exceed the variation between seeds."
+            f"So {first} are more symmetric than {other} if both have learned position embeddings. With rotary position"
+            " embeddings, the difference between encoders and decoders does not exceed the variation between seeds."
         )
     if second:
         return (
-            f"So {second} are the more symmetric models with rotary position embeddings. With learned position embeddings,"
-            " the difference between encoders and decoders does not exceed the variation between seeds."
+            f"So {second} are more symmetric than {other} if both have rotary position embeddings. With learned position"
+            " embeddings, the difference between encoders and decoders does not exceed the variation between seeds."
         )
     return (
         "With either type of position embeddings, the difference between encoders and decoders does not exceed the"
