@@ -14,8 +14,8 @@
 #
 # When a Transformer reads *the dog met my old cat*, attention decides how much information *dog* receives from *cat*, and
 # how much *cat* receives from *dog*. If these two decisions are related, the weights of a model reveal something about how
-# the model was trained. The authors of the paper that this book is about {cite}`saponati2025` claim that training creates
-# such a relation in encoders.
+# the model was trained. This book is about a paper by {cite:t}`saponati2025`, who claim that training creates such a
+# relation in encoders.
 #
 # **In each attention head, the scores of all pairs of tokens are determined by a single matrix, the query-key matrix $\Wqk$.
 # This matrix is symmetric if, for every pair of tokens, the two tokens give each other exactly the same score.** The
@@ -23,9 +23,9 @@
 # 0 for a random matrix. {glue:md}`strength:myst` (This label is explained on the [front
 # page](introduction.py#what-we-found).)
 #
-# Even if a matrix is symmetric, two conclusions do not follow. The attention *weights* that two tokens give each other can
-# still differ, because the softmax normalises the scores of each attending token separately. Moreover, the heads of a layer
-# need not be symmetric, because the score of a layer is usually computed from the sum of its heads.
+# Even if the query-key matrix is symmetric, the attention *weights* that two tokens give each other can differ, because the
+# softmax normalises the scores of each attending token separately. Moreover, the heads of a symmetric layer need not be
+# symmetric, because the score of a layer is usually computed from the sum of its heads.
 
 # %% tags=["parameters", "remove-input"]
 symmetry: float = 1.0  # symmetry score at which the first figure opens; in [-1, 1]
@@ -61,8 +61,8 @@ word_scores(d, seed, symmetry)
 
 # %% [markdown]
 # :::{admonition} How sure is this?
-# - The statements about scores, weights and the symmetry score are mathematical results. We prove them on this page or in the
-#   [details](bilinear_form_details.py).
+# - The statements about attention scores, attention weights and the symmetry score are mathematical results. We prove them
+#   on this page or in the [details](bilinear_form_details.py).
 # - The matrices in the two figures are artificial, so that we can show every value of $s$. The [next
 #   page](pretrained_survey.py) reports the symmetry scores of trained models.
 # - This page describes attention without biases and without rotary position embeddings. Biases and rotary position
@@ -80,9 +80,9 @@ word_scores(d, seed, symmetry)
 # \hat\alpha_{ij} = q_i \cdot k_j = (\Wq\T x_i) \cdot (\Wk\T x_j) = x_i\T\, \Wqk\, x_j, \qquad \Wqk = \Wq \Wk\T .
 # $$ (eq-1)
 #
-# The two matrices $\Wq$ and $\Wk$ therefore affect the scores only through their product $\Wqk$, which is called the *query-key
-# matrix*. Its rows belong to the token that attends, and its columns to the token that is attended to. Other authors have studied
-# this matrix before {cite}`elhage2021,olsson2022,dar2023`.
+# The two matrices $\Wq$ and $\Wk$ therefore affect the scores only through their product $\Wqk$, which is called the
+# *query-key matrix*. Its rows correspond to the tokens that attend, and its columns to the tokens that are attended to.
+# Other authors have studied this matrix before {cite}`elhage2021,olsson2022,dar2023`.
 #
 # If we exchange the two tokens, we get $x_j\T \Wqk x_i$, which equals $x_i\T \Wqk\T x_j$. So the two scores are equal for all
 # embeddings if and only if $\Wqk\T = \Wqk$, that is, if the matrix is *symmetric*. The two scores are negatives of each other
@@ -108,8 +108,8 @@ word_scores(d, seed, symmetry)
 #
 # Values between 0 and 1 also have a simple meaning. Draw two tokens at random, and write down the score that the first token
 # gives the second and the score that the second token gives the first. If you repeat this for many pairs of tokens, the
-# correlation between the two scores is $s$. At $s = 0.5$, for example, the score that the first token gives the second
-# explains a quarter of the variance of the score that the second token gives the first.
+# correlation between the two scores is $s$. At $s = 0.5$, for example, the score in one direction explains a quarter of the
+# variance of the score in the other direction.
 #
 # ````{prf:proposition} What the symmetry score means (ours)
 # :label: prop-meaning-of-s
@@ -126,7 +126,7 @@ word_scores(d, seed, symmetry)
 # ```{prf:proof}
 # *1.* The difference between the two scores is $x\T (M - M\T) y = 2\, x\T M_n\, y$. It vanishes for all $x$ and $y$ if and
 # only if $M_n = 0$. Since $\norm{M}^2 = \norm{M_s}^2 + \norm{M_n}^2$, this means $s = 1$. The sum of the two scores is $2\,
-# x\T M_s\, y$, and in the same way it vanishes for all $x$ and $y$ if and only if $s = -1$.
+# x\T M_s\, y$, and by the same argument it vanishes for all $x$ and $y$ if and only if $s = -1$.
 #
 # *2.* Let $A$ and $B$ be matrices. The covariance of $x\T A y$ and $x\T B y$ is $\sum_{ijkl} A_{ij} B_{kl}\, \mathbb{E}[x_i
 # x_k]\, \mathbb{E}[y_j y_l] = \sum_{ij} A_{ij} B_{ij} = \tr(A\T B)$. Both scores have mean zero, and $y\T M x = x\T M\T y$.
@@ -177,11 +177,11 @@ show(meaning_of_the_symmetry_score(d=d, seed=seed))
 # %% [markdown]
 # ## Equal scores do not give equal attention weights
 #
-# Attention uses the scores only after a softmax. For each token $i$, the softmax turns the scores that token $i$ gives all
-# tokens into positive weights that add up to 1. The softmax normalises each row of scores separately. Suppose that *dog* and
-# *cat* give each other the same score, but *dog* gives other words even higher scores. Then *dog* pays little attention to
-# *cat*, whereas *cat* may pay a lot of attention to *dog*. In a decoder, this difference is extreme, because no token
-# attends to the tokens after it.
+# Attention uses the scores only after a softmax. The softmax converts the scores that token $i$ gives to all tokens into
+# positive weights that add up to 1. The softmax normalises each row of scores separately. Suppose that *dog* and *cat* give
+# each other the same score, but *dog* gives other words even higher scores. Then *dog* pays little attention to *cat*,
+# whereas *cat* may pay a lot of attention to *dog*. In a decoder, this difference is extreme, because no token attends to
+# the tokens after it.
 #
 # The symmetry of a query-key matrix is therefore a property of scores, not of attention weights. The softmax may break the
 # symmetry between rows, but the order within a row survives: the highest score of a row still receives the largest weight
@@ -206,9 +206,9 @@ heads_and_their_sum(n_heads)
 #
 # The query-key matrix does not account for the biases of queries and keys, the gains of a preceding layer normalisation, any
 # normalisation of queries and keys, or rotary position embeddings (RoPE). All of these change which tokens a model attends
-# to. Rotary position embeddings are the most important of them: they rotate queries and keys by angles that are proportional
-# to the position of the token. If $R_m$ denotes the rotation by a distance of $m$ positions, the score that token $i$ gives
-# token $j$ becomes
+# to. The most important of these omissions are rotary position embeddings, which rotate queries and keys by angles
+# proportional to the position of the token. If $R_m$ denotes the rotation by a distance of $m$ positions, the score that
+# token $i$ gives token $j$ becomes
 #
 # $$
 # \hat\alpha_{ij} = x_i\T\, \Wq R_{j-i} \Wk\T\, x_j .
@@ -220,8 +220,8 @@ heads_and_their_sum(n_heads)
 #
 # The paper reports scores of several models with rotary position embeddings. Only one of these models, ModernBERT, is an
 # encoder, and its printed score is not the score of its query-key matrix. According to [a second-hand
-# reading](../notation.md#the-audit) of the authors' code, which we have not read ourselves, the code [multiplied the query
-# and key weights of ModernBERT along the wrong dimension](printed_scores_details.py#what-an-incorrect-extraction-does). We
+# reading](../notation.md#the-audit) of the authors' code, which we have not read ourselves, the query and key weights of
+# ModernBERT [were multiplied along the wrong dimension](printed_scores_details.py#what-an-incorrect-extraction-does). We
 # could not download these weights to compute the score ourselves.
 #
 # ## What it means for you
@@ -230,10 +230,11 @@ heads_and_their_sum(n_heads)
 # - Do not conclude from a symmetric query-key matrix that two tokens attend to each other equally.
 # - Score the individual heads of a layer as well as their sum. The command `attngeo score bert-base-uncased --per-head` computes both
 #   kinds of scores.
-# - If your model uses rotary position embeddings, remember that $\Wqk$ determines its scores only at distance 0.
+# - If your model uses rotary position embeddings, remember that $\Wqk$ alone determines only the scores at distance 0, that
+#   is, the score that each token gives itself.
 #
 # The [details page](bilinear_form_details.py) describes the architecture, lets you step through the computation of one
 # layer, and discusses the statements of the paper about scores and heads. The [notation page](../notation.md) lists all
 # conventions.
 #
-# Next: [Are encoders symmetric, and decoders not?](pretrained_survey.py)
+# Next: [Are encoders symmetric while decoders are not?](pretrained_survey.py)

@@ -399,8 +399,8 @@ show(directionality_condition(d=d, seed=seed))
 # Four other conditions can make queries and keys differ ({numref}`fig-which-side`). Three of these conditions make the
 # columns uneven: coefficients that are inner products of errors and keys ({prf:ref}`prop-s1-12-errors`), [a first token that
 # is always present](#a-first-token-that-is-always-present), and masked positions, which share an embedding
-# ({prf:ref}`prop-s1-15-mask`). The fourth condition, a mean that is shared by all embeddings, makes the rows uneven
-# ({prf:ref}`prop-s1-12-mean`).
+# ({prf:ref}`prop-s1-15-mask`). The fourth condition is a mean that is shared by all embeddings, which makes the rows rather
+# than the columns uneven ({prf:ref}`prop-s1-12-mean`).
 #
 # ## With a causal softmax, early keys contribute most
 #
@@ -545,7 +545,7 @@ early_keys()
 #   context.
 # - Look for anything that treats queries and keys differently, for example a first token with outlying coordinates, or errors
 #   that do not depend on the query.
-# - Compute $D$ for the second moments of your queries and keys with the function `axis_alignment`. You can find its code under
+# - Compute $D$ for the second moments of your queries and keys with the function `axis_alignment`, whose code is shown below
 #   the check of [the condition for column dominance](#keys-along-the-coordinate-axes-make-columns-dominate).
 
 # %% [markdown]

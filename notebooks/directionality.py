@@ -15,19 +15,19 @@
 # The second main claim of the paper {cite}`saponati2025` is about decoders, the models that predict the next token.
 # According to this claim, training gives a few columns of their [query-key matrix](bilinear_form.py) a much larger norm than
 # the other columns, so that a few coordinates of the embeddings of earlier tokens determine what a decoder attends to. We
-# call rows and columns with a large norm *long*. The paper measures this effect with the *directionality score* $d$, which
-# is negative if columns dominate, and explains it with a theorem.
+# call a row or a column *long* if its norm is large. The paper measures this effect with the *directionality score* $d$,
+# which is negative if columns dominate, and explains it with a theorem.
 #
 # **The score, as the paper defines it, cannot tell us whether rows or columns dominate.** The score contains a threshold
 # $\gamma$, for which the paper gives no value. With $\gamma$ = {glue:text}`low`, GPT-2 scores {glue:text}`gpt2-low`, which
-# means, in the paper's reading, that rows dominate. With $\gamma$ = {glue:text}`high`, the same model scores
-# {glue:text}`gpt2-high`, which means that columns dominate. Both scores are larger in magnitude than expected by chance.
-# Among random models of the same shape, 95 % have scores between {glue:text}`random-low-from` and {glue:text}`random-low-to`
-# with $\gamma$ = {glue:text}`low`, and between {glue:text}`random-high-from` and {glue:text}`random-high-to` with $\gamma$ =
-# {glue:text}`high`. Even if one column of a matrix is much longer than all other columns, the score can be positive, as if
-# rows dominated. {glue:md}`proven:myst` The theorem that predicts long columns does not follow from its assumptions.
-# {glue:md}`proven:myst` Whether decoders have longer columns than encoders remains open. {glue:md}`not-shown:myst` (The
-# labels are explained on the [front page](introduction.py#what-we-found).)
+# the paper would interpret as dominance of the rows. With $\gamma$ = {glue:text}`high`, the same model scores
+# {glue:text}`gpt2-high`, which the paper would interpret as dominance of the columns. Both scores are larger in magnitude
+# than expected by chance. Among random models of the same shape, 95 % have scores between {glue:text}`random-low-from` and
+# {glue:text}`random-low-to` with $\gamma$ = {glue:text}`low`, and between {glue:text}`random-high-from` and
+# {glue:text}`random-high-to` with $\gamma$ = {glue:text}`high`. Even if one column of a matrix is much longer than all other
+# columns, the score can be positive, as if rows dominated. {glue:md}`proven:myst` The theorem that predicts long columns
+# does not follow from its assumptions. {glue:md}`proven:myst` Whether decoders have longer columns than encoders remains
+# open. {glue:md}`not-shown:myst` (The labels are explained on the [front page](introduction.py#what-we-found).)
 #
 # {glue:md}`at-the-threshold:myst`
 
@@ -89,27 +89,27 @@ by_threshold(gamma)
 # In GPT-2, the longest columns stand out from the average column more than the longest rows stand out from the average row.
 # These few columns raise the standard deviation of the column norms, and therefore the threshold that every column has to
 # exceed. With a small $\gamma$, fewer columns than rows count as long, so the score is positive. With a large $\gamma$, only
-# the few longest columns remain, and they outweigh the long rows ({numref}`fig-directionality-by-threshold`).
+# the few longest columns still count as long, and they outweigh the long rows ({numref}`fig-directionality-by-threshold`).
 #
 # GPT-2 is not an exception. Between $\gamma = 1$ and $\gamma = 3$, the score changes sign in {glue:text}`n-turning` models
 # of width {glue:text}`wide` or more. In {glue:text}`n-clear` of these models, all of them decoders, both scores are larger
 # in magnitude than expected by chance.
 #
 # According to [a second-hand reading](../notation.md#the-audit) of the authors' code, which we have not read ourselves, the
-# code uses $\gamma = 2$ and adds up not the norms themselves but the amounts by which they exceed the threshold. Scores
-# computed with this formula depend less on the threshold: among the same models, the number of scores that change sign is
-# only {glue:text}`n-turning-released`, and the score of GPT-2 is negative at both thresholds.
+# authors use $\gamma = 2$ and add up the amounts by which the norms exceed the threshold, not the norms themselves. Scores
+# computed with this formula depend less on the threshold: their sign changes in only {glue:text}`n-turning-released` of the
+# same models, and the score of GPT-2 is negative at both thresholds.
 #
 # :::{admonition} How sure is this?
-# - *The wrong sign*: we prove that the score of a large matrix with a single long column has the wrong sign. Simulations with
-#   {glue:text}`n-strong` rows agree with the limit that we derive.
-# - *Trained models*: we decided to compare $\gamma = 1$ with $\gamma = 3$ only after we had seen the scores at all
-#   thresholds. Readers can try other thresholds, because the norms of all {glue:text}`n-layers` layers of
+# - *The wrong sign*: we prove that the score has the wrong sign for large matrices with a single long column.
+#   Simulations with {glue:text}`n-strong` rows agree with the limit that we derive.
+# - *Trained models*: we compare $\gamma = 1$ with $\gamma = 3$, and we chose these two thresholds only after we had seen the
+#   scores at all thresholds. Readers can try other thresholds, because the norms of all {glue:text}`n-layers` layers of
 #   {glue:text}`n-models` models are recorded in `data/norms`.
 # - *Encoders and decoders*: we scored the weights of only {glue:text}`n-encoder-families` encoder families and
 #   {glue:text}`n-decoder-families` decoder families, and fewer than half of the encoder families consist of language models.
-# - *The theorem*: we prove that the conclusion of the theorem does not follow from its assumptions. Long columns may still
-#   arise for another reason.
+# - *The theorem*: we prove that its conclusion does not follow from its assumptions. Long columns may still arise for
+#   another reason.
 # :::
 
 
@@ -222,8 +222,8 @@ def sizes_near(first: int, gamma: float) -> tuple[int, ...]:
 def when_the_sign_holds(gamma: float) -> str:
     """The condition that the sign needs, with its numbers at a threshold."""
     over, norms = rows_behind_one_column(gamma)
-    return rf"""The sign of the score is correct if the summed norms of the long columns exceed the summed norms of the rows that
-        count as long by chance. At $\gamma = {gamma:g}$, up to {100 * over:.2g} % of the rows count as long by chance. If
+    return rf"""The sign of the score is correct if the norms of the long columns add up to more than the norms of all rows
+        that count as long only by chance. At $\gamma = {gamma:g}$, up to {100 * over:.2g} % of the rows count as long by chance. If
         one column outgrows all others and $n$ is large, the score is close to $(a\sqrt n - 1)/(a\sqrt n + 1)$, where
         $a = {norms:.2g}$. For matrices with {first_positive_limit(gamma):,} or more rows, this value is positive, which is the wrong sign."""
 
@@ -233,8 +233,8 @@ show(sign_of_directionality(gamma=gamma, n=n_strong, seed=seed))
 # %% [markdown]
 # ## Decoders are the more directional models only in the authors' scores of language models
 #
-# The paper states that decoders have more negative scores than encoders. Among the language models whose scores the authors
-# released, the decoder has the lower score in {glue:text}`released-share` of all encoder–decoder pairs
+# The paper states that the scores of decoders are more negative than those of encoders. Among the language models whose
+# scores the authors released, the decoder has the lower score in {glue:text}`released-share` of all encoder–decoder pairs
 # ([details](pretrained_survey_details.py)). As far as we can tell, these scores were computed with a formula that uses the
 # logarithms of the norms, and the paper does not state this formula. You can compare your own directionality scores with
 # [Table S3 of the paper](printed_scores_details.py#directionality-table-s3-follows-another-formula) only if you use the same
@@ -254,14 +254,14 @@ show(sign_of_directionality(gamma=gamma, n=n_strong, seed=seed))
 #
 # **First step: most tokens serve as context more often than they are predicted.** In *the dog met my old cat*, for example,
 # the first word helps to predict each of the other five words, but none of them helps to predict the first word. Early
-# tokens do serve as context more often, but only because of their positions. If the training sequences are cut from a text
-# at random positions, every token serves as context as often as it is predicted
+# tokens do serve as context more often than later tokens, but only because of their positions. If the training sequences are
+# cut from a text at random positions, every token serves as context as often as it is predicted
 # ([details](context_and_prediction_details.py)).
 #
-# **Second step: a token that serves as context makes columns long.** This does not follow. The squared norms of the columns
-# and the squared norms of the rows have the same sum, namely the sum of all squared entries of the matrix. Therefore, no
-# update can make the columns, on average, longer than the rows. An update can still distribute this sum more unevenly over
-# the columns than over the rows, but the assumptions of the theorem do not imply that this happens
+# **Second step: a token that serves as context increases the norms of columns.** This does not follow. The squared norms of
+# the columns and the squared norms of the rows have the same sum, namely the sum of all squared entries of the matrix.
+# Therefore, no update can make the columns, on average, longer than the rows. An update can still distribute this sum more
+# unevenly over the columns than over the rows, but the assumptions of the theorem do not imply that this happens
 # ([details](column_dominance_details.py)).
 #
 # Columns do become long under other conditions, but the paper does not state these conditions. One of these conditions is
@@ -330,7 +330,7 @@ for name, value in {
 #
 # - Do not infer from the sign of a directionality score whether rows or columns dominate. Look at the norms themselves, or
 #   count how many rows and columns exceed the threshold (`attngeo score MODEL -o x.csv` writes both counts).
-# - If you need a single number, do not add up the norms themselves but the amounts by which they exceed the threshold
+# - If you need a single number, add up the amounts by which the norms exceed the threshold, not the norms themselves
 #   (`attngeo score MODEL --convention released`). The sign of this score is less sensitive to the threshold than that of the
 #   paper's score.
 # - Whenever you report a directionality score, also state its formula, its threshold and the range of scores of random

@@ -214,7 +214,7 @@ one_pair(sentence_gradient(Objective.AUTOREGRESSIVE, seed, d=8))
     K_{ij}$ exactly for every head. Here, $i$ runs over the query positions, $j$ runs over the positions to which $i$
     attends, and $\beta$ includes the softmax.""",
     missing=("one parameter",),
-    remark="A training step on $W_q$ and $W_k$ changes $W_{qk}$ in a different direction (Remark S1.6).",
+    remark="A training step on $W_q$ and $W_k$ does not change $W_{qk}$ in the direction of this gradient (Remark S1.6).",
 )
 def gradient_is_sum_of_rank_one(toy=TOY, n_layers=3, seed=0):
     for objective in TRAINED:

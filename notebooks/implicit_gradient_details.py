@@ -93,8 +93,8 @@ show(forward_and_backward(seed=seed))
 #
 # - With a causal mask, the query is computed from the last token before the predicted token, and never from the predicted
 #   token itself. The first position attends only to itself, so its coefficients are zero.
-# - If a model with a single layer is trained with the masked objective, the queries are computed from the mask token at
-#   different positions.
+# - In a single-layer model that is trained with the masked objective, all of these queries are computed from the mask token,
+#   at different positions.
 # - In the lower layers of a deeper model, positions with visible tokens also act as queries, because the loss depends on
 #   these positions through the layers above.
 

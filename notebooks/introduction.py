@@ -74,9 +74,9 @@ Markdown(told.what_is_shown(first))
 # Therefore $s$ is 1 if the matrix is equal to its transpose, −1 if transposing the matrix changes the sign of every entry, and
 # about 0 if the entries are random.
 #
-# In this book, symmetry is a property of attention scores and not of attention weights. Attention *weights* are the result of a
-# softmax, which normalises every row separately, so the weights are not symmetric even if the scores are.
-# [Question 1](bilinear_form.py) explains this in more detail.
+# In this book, symmetry is a property of attention scores and not of attention weights. Attention *weights* are the result
+# of a softmax, which normalises every row separately, so the weights are not symmetric even if the scores are. The page on
+# [question 1](bilinear_form.py) explains this in more detail.
 # :::::
 # ::::::
 
@@ -131,8 +131,8 @@ Markdown(told.about_sizes(models))
 Markdown(told.cards_of_questions())
 
 # %% [markdown]
-# If you want to check every detail, start with the page that lists the [status of every statement](status.py). The page
-# [*Notation*](../notation.md) explains all symbols. You can also play the
+# If you want to check every detail, start with the page that lists the [status of every statement](status.py). All symbols
+# are explained on the page [*Notation*](../notation.md). You can also play the
 # [animations](../references.md#the-animations-of-the-papers-web-page) from the paper's web page.
 
 # %% tags=["remove-cell"]
@@ -149,9 +149,10 @@ for name, verdict in (
 # ::::{div} front-authors
 # We have examined the numbered statements, figures and tables of your paper. Of these, {glue:text}`n-misprints` contain a
 # misprint, {glue:text}`n-assumptions` lack an assumption, and {glue:text}`n-changes` lead to a different conclusion once
-# they are corrected. For every correction, we provide the check on which it is based ([all corrections](errata.py), [all
-# judgements](status.py), [the printed scores row by row](printed_scores_details.py)). Most of the corrections do not affect
-# your conclusions. If we have misunderstood something, please tell us. We will publish your reply here without changes.
+# they are corrected. For every correction, we provide the check on which it is based; see the lists of [all
+# corrections](errata.py) and [all judgements](status.py), and the comparison of [the printed scores row by
+# row](printed_scores_details.py). Most of the corrections do not affect your conclusions. If we have misunderstood
+# something, please tell us. We will publish your reply here without changes.
 #
 # :::{div} front-reply
 # This space is reserved for a reply by the authors.

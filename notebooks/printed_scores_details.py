@@ -194,11 +194,11 @@ glue("n-paired", len(of_shared_keys), "d")
 # ## What an incorrect extraction does
 #
 # For some rows, the factors of the query-key matrix are multiplied incorrectly in the authors' code. In models whose heads
-# share keys, such as Llama 3 and Mistral, the code pairs query heads with the wrong key heads ({glue:text}`n-paired` rows).
-# We applied each type of error to artificial heads that are symmetric except for noise and have a few columns with large
-# norms ({numref}`tab-extractions`). With the wrong pairing, the symmetry score of these heads changes from
-# {glue:text}`s-right` to {glue:text}`s-wrong`. Therefore, a printed symmetry score near zero tells us little about a model
-# whose heads share keys.
+# share keys, such as Llama 3 and Mistral, query heads are paired with the wrong key heads, which affects
+# {glue:text}`n-paired` rows. We applied each type of error to artificial heads that are symmetric except for noise and have
+# a few columns with large norms ({numref}`tab-extractions`). With the wrong pairing, the symmetry score of these heads
+# changes from {glue:text}`s-right` to {glue:text}`s-wrong`. Therefore, a printed symmetry score near zero tells us little
+# about a model whose heads share keys.
 
 # %% tags=["remove-input"]
 names = {"s_released": "s, authors' code", "d_released": "d, authors' code"}
@@ -281,8 +281,8 @@ show(table_s2_symmetry(medians), tables_round_the_released_results())
 #
 # In Definition 3.2 of the paper, the norms that exceed their mean by more than $\gamma$ standard deviations are added up. In
 # the authors' code, the amounts by which the norms exceed this threshold are added up instead. Neither of these two formulas
-# gives the printed numbers. The printed numbers follow from the amounts by which the *logarithms* of the norms exceed a
-# threshold:
+# gives the printed numbers. The printed numbers can be reproduced from the amounts by which the *logarithms* of the norms
+# exceed a threshold:
 #
 # $$
 # \begin{aligned}

@@ -84,20 +84,20 @@ argument_figure(met, chosen, alignment(*BERT))
 # %% [markdown]
 # We computed the exact gradients of {glue:text}`models` small, untrained Transformers with the {glue:text}`objective`
 # objective. The argument that this objective leads to symmetric updates has four requirements, and {numref}`fig-argument`
-# shows how well each of them is met. The argument is valid only if all four bars reach 1. Two bars do: the gradient has the
-# form stated in the paper (first bar), and an update is symmetric if the two tokens of each pair contribute equally to
-# predicting each other (last bar). The other two bars stay well below 1 in models with random weights: a training step does
-# not follow the gradient, and the two tokens of a pair do not contribute equally to predicting each other.
+# shows how well each of them is met. The argument is valid only if all four bars reach 1. The first and the last bar reach
+# 1, because the gradient has the form stated in the paper and because an update is symmetric if the two tokens of each pair
+# contribute equally to predicting each other. The other two bars stay well below 1 in models with random weights: a training
+# step does not follow the gradient, and the two tokens of a pair do not contribute equally to predicting each other.
 #
 # :::{admonition} How sure is this?
-# - The statements about the form of the gradient, the training step and the two theorems are proven, with one exception. When we
-#   compute the angle between the training step and the gradient, we assume Gaussian weights that are independent of the gradient,
+# - We prove the statements of this page about the gradient, the training step and the two theorems, with one exception. For
+#   the angle between the training step and the gradient, we assume Gaussian weights that are independent of the gradient,
 #   and trained weights do not satisfy this assumption.
 # - We measured how equally two tokens contribute to each other's prediction in one-layer models with random weights and
 #   random input tokens. The result does not apply to models that are being trained, so it does not refute Theorem 2.4.
 # - In the gradient of Theorem 2.4, the query is the embedding of the predicted token. In masked training, however, the
 #   predicted token has been replaced by the mask, so the query is the embedding of the mask ({prf:ref}`prop-s1-15-mask`). We
-#   have no proof of a similar theorem for this case.
+#   have not proved a similar theorem for this case.
 # - These small models have no position embeddings. For pairs of *positions*, we derive conditions under which, at
 #   initialisation, the two positions of a pair contribute equally to each other's prediction
 #   ([theorem](positions_theory.py)).
@@ -107,14 +107,14 @@ argument_figure(met, chosen, alignment(*BERT))
 #
 # Let $x_i$ be the vector that a layer receives at position $i$. If position $i$ attends to position $j$, the tokens at these
 # two positions add the matrix $\beta_{ij}\, x_i x_j^\top$ to the gradient of $\Wqk$. The coefficient $\beta_{ij}$ describes
-# how much the loss would change if position $i$ paid more attention to token $j$. We call $\beta_{ij}$ the *help* that token
-# $j$ gives to token $i$. Proposition 2.2 of the paper states that the gradient is the sum of these matrices over all pairs
-# of tokens.
+# how much the loss would change if position $i$ paid more attention to token $j$. We call $\beta_{ij}$ the *contribution* of
+# token $j$ to the prediction at position $i$. Proposition 2.2 of the paper states that the gradient is the sum of these
+# matrices over all pairs of tokens.
 #
 # The paper's derivation of the coefficients $\beta_{ij}$ ignores the softmax. With the softmax, the sum still has the same
 # form, but the coefficients change in two ways. First, the coefficient of token $j$ is proportional to the attention that
-# token $j$ receives. Second, the help of token $j$ is measured relative to the average help of the tokens to which position
-# $i$ attends. The corrected proposition ({prf:ref}`prop-2-2`) is proven on the details page [about the
+# token $j$ receives. Second, the contribution of token $j$ is measured relative to the average contribution of the tokens to
+# which position $i$ attends. The corrected proposition ({prf:ref}`prop-2-2`) is proven on the details page [about the
 # gradient](implicit_gradient.py).
 #
 # ## A training step does not follow the gradient
@@ -141,8 +141,8 @@ argument_figure(met, chosen, alignment(*BERT))
 # ({prf:ref}`thm-s1-14`).
 #
 # The two coefficients do not have to be exactly equal. Suppose that the embeddings are orthogonal, and that *dog*
-# contributes twice as much to predicting *cat* as *cat* contributes to predicting *dog*. The matrix that this pair adds to
-# the gradient then still has a symmetry score of {glue:text}`half`. If the two contributions have opposite signs, however,
+# contributes twice as much to predicting *cat* as *cat* contributes to predicting *dog*. Even then, the matrix that this
+# pair adds to the gradient has a symmetry score of {glue:text}`half`. If the two contributions have opposite signs, however,
 # the symmetry score of this matrix is {glue:text}`minus-half`. If the embeddings are orthonormal, we can prove that the
 # symmetry score of the full update equals the correlation between $\beta_{ij}$ and $\beta_{ji}$
 # ({prf:ref}`prop-s1-14-update`). The theorem therefore depends on this correlation. To see how symmetric updates accumulate,
@@ -151,12 +151,12 @@ argument_figure(met, chosen, alignment(*BERT))
 #
 # ## In untrained models, two tokens do not help each other equally
 #
-# The authors do not derive this correlation. In Section S1.4.5 of the paper, they assume that "predicting one token from the
-# other gives similar predictions". In an untrained model, there is no reason for such a correlation. The coefficient
-# $\beta_{ij}$ depends on the error at position $i$ and on the value of token $j$, whereas $\beta_{ji}$ depends on the error
-# at position $j$ and on the value of token $i$. If the value matrix is random, these two coefficients are unrelated. We
-# measure the correlation for masked training and for bidirectional training, because each token of a pair is predicted from
-# the other under these two objectives.
+# The authors do not derive this correlation. In Section S1.4.5 of the paper, the authors assume that "predicting one token
+# from the other gives similar predictions". In an untrained model, there is no reason for such a correlation. The
+# coefficient $\beta_{ij}$ depends on the error at position $i$ and on the value of token $j$, whereas $\beta_{ji}$ depends
+# on the error at position $j$ and on the value of token $i$. If the value matrix is random, these two coefficients are
+# unrelated. We measure the correlation for masked training and for bidirectional training, because each token of a pair is
+# predicted from the other under these two objectives.
 
 # %%
 ASSUMED = """"[W]e assume that predicting the $i$-th token from the $j$-th token is correlated to predicting the $j$-th token
@@ -213,18 +213,18 @@ show(agreement_at_random_weights(d, n_tokens, n_models, seed), unfolded=True)
 #
 # ## Theorem 2.3: column dominance does not follow from the premises
 #
-# Theorem 2.3 of the paper states that predicting the next token produces more columns than rows with a large norm, because
-# most tokens serve as context more often than they are predicted. This conclusion does not follow from the premises of the
-# theorem. If all tokens of a sequence are different and the coefficients are independent and identically distributed, the
-# norms of the rows have the same distribution as the norms of the columns ({prf:ref}`prop-s1-12-law`). In trained decoders,
-# columns may still dominate for reasons that the theorem does not capture. The details page [on column
+# Theorem 2.3 of the paper states that predicting the next token produces more columns with a large norm than rows with a
+# large norm, because most tokens serve as context more often than they are predicted. This conclusion does not follow from
+# the premises of the theorem. If all tokens of a sequence are different and the coefficients are independent and identically
+# distributed, the norms of the rows have the same distribution as the norms of the columns ({prf:ref}`prop-s1-12-law`). In
+# trained decoders, columns may still dominate for reasons that the theorem does not capture. The details page [on column
 # dominance](column_dominance_details.py) gives conditions under which columns do dominate, and the page [on
 # directionality](directionality.py) describes our measurements.
 #
 # ## What it means for you
 #
-# - Do not take the symmetry of an encoder as confirmation of Theorem 2.4. First find out [which part of the query-key
-#   matrices of the encoder is symmetric](positions.py).
+# - Do not take the symmetry of an encoder as confirmation of Theorem 2.4. First [find out which part of its query-key
+#   matrices is symmetric](positions.py).
 # - Do not use the gradient of $\Wqk$ to predict how $\Wqk$ will change. To see the actual change, record $\Wqk$ during training with
 #   `attngeo train --picture-every`.
 # - Before you attribute the symmetry of a matrix to symmetric updates, measure the correlation between $\beta_{ij}$ and

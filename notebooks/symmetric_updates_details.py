@@ -706,10 +706,10 @@ show(first_update_through_softmax(seed=seed))
 # token $b$ in its context. In autoregressive training, $C_{ab}$ counts how often $b$ precedes $a$. In a single sequence,
 # these counts are far from symmetric, but over a whole corpus, most pairs of tokens occur in both orders.
 #
-# We computed the first update of linear attention with symmetric values ({prf:ref}`prop-s1-14-linear`) for a simulated
-# corpus of {glue:text}`n-sequences` sequences. The symmetry score of this update is {glue:text}`end-both` for bidirectional
-# training. For autoregressive training, the symmetry score is {glue:text}`end-target` if the input at each query position is
-# the token that is predicted there.
+# For a simulated corpus of {glue:text}`n-sequences` sequences, we computed the first update of linear attention with a
+# symmetric value matrix ({prf:ref}`prop-s1-14-linear`). The symmetry score of this update is {glue:text}`end-both` for
+# bidirectional training. For autoregressive training, the symmetry score is {glue:text}`end-target` if the input at each
+# query position is the token that is predicted there.
 
 
 # %% tags=["remove-cell"]

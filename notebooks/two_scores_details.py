@@ -567,9 +567,9 @@ build_a_matrix(torch.Generator().manual_seed(seed), gamma)
 # ````{dropdown} Proof
 # ```{prf:proof}
 # Since $\bar r, \bar c \ge 0$, we have $|\bar r - \bar c| \le \max(\bar r, \bar c) \le \bar r + \bar c$. In each of these
-# inequalities, equality holds if and only if at least one of the two sums is 0.  A sum is 0 if and only if no norm exceeds
-# the threshold, because a norm above the threshold $\mu + \gamma \sigma \ge 0$ is positive. If both sums are 0, the score is
-# 0 by definition.
+# inequalities, equality holds if and only if at least one of the two sums is 0.  Any norm above the threshold $\mu + \gamma
+# \sigma \ge 0$ is positive, so a sum is 0 if and only if no norm exceeds the threshold. If both sums are 0, the score is 0
+# by definition.
 # ```
 # ````
 #
@@ -751,7 +751,7 @@ table(
 # %% [markdown]
 # ## Random matrices
 #
-# A score of trained weights is informative only if it lies outside the range of random matrices.
+# A score of trained weights is informative only if it lies outside the range of scores of random matrices.
 #
 # - The [symmetry score](#symmetry-of-random-matrices) has mean $1 / n$, not the printed $8 / n$. For normal entries, its
 #   standard deviation is about $\sqrt 2 / n$. About one in four random matrices has a negative symmetry score, but for

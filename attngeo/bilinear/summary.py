@@ -20,9 +20,10 @@ HOW_TO_READ = (
     " the heads of a layer had random signs, c_S would be 1 ± {:.2g} and c_N would be 1 ± {:.2g} (mean ± standard"
     " deviation, median over layers). Each layer is compared with random signs of its own heads, and CSV and JSON files"
     " contain its own standard deviations.",
-    "The rank is the share of the ways to transpose single heads that make the layer no more symmetric than it is. For"
-    " random weights, all possible ranks are equally likely. A rank close to 0 means that the heads agree on a"
-    " direction. A rank close to 1 means that the heads have opposite directions.",
+    "Transposing some of the heads of a layer can change how symmetric the layer is, and the rank is the share of all"
+    " choices of heads for which the layer does not become more symmetric. For random weights, all possible ranks are"
+    " equally likely. A rank close to 0 means that the heads agree on a direction. A rank close to 1 means that the"
+    " heads have opposite directions.",
 )
 NO_LAW = "because the scores of random weights are known only without gains."
 HOW_TO_READ_POSITIONS = (

@@ -24,7 +24,7 @@ EXPERIMENT = "why_agreement"
 ARMS = {
     "table": "with learned position embeddings",
     "rotary": "with rotary position embeddings",
-    "none": "without positions",
+    "none": "without any positional encoding",
 }
 EARLY, ENOUGH = 50, 0.5  # the step and the bound of the plan
 GRADIENT = "The gradient is a sum over pairs of tokens"
@@ -134,7 +134,7 @@ def argument_figure(met: dict[str, pd.Series], objective: Objective, bert: float
     words = "; ".join(f"{name}: {number(v.mean(), 2)}" for name, v in met.items())
     caption = f"""The four requirements of the argument that the {objective} objective leads to symmetric updates, measured in
     untrained models. Bars show the mean over {len(met[STEP])} models, and error bars show the standard deviation. The argument
-    requires a value of 1 for each bar. The first bar shows the cosine between a sum over pairs of tokens and the exact gradient
+    is valid only if every bar reaches 1. The first bar shows the cosine between a sum over pairs of tokens and the exact gradient
     of $W_{{qk}}$. The second bar shows the cosine between a training step and this gradient, and the triangle marks the value of
     this cosine for a head of BERT-base with random weights. The third bar shows the correlation between $\\beta_{{ij}}$ and
     $\\beta_{{ji}}$. The fourth bar shows the symmetry score of a sum over pairs with $\\beta_{{ij}} = \\beta_{{ji}}$."""
@@ -205,14 +205,14 @@ def told_in_training(outcome: Outcome, early: dict[str, Estimate], recorded: int
     if outcome is Outcome.OPEN:
         return (
             f"We have planned {planned} training runs in which we measure this correlation in small encoders with learned"
-            f" position embeddings, with rotary position embeddings and without positions. So far, {recorded} of these runs are"
-            " recorded. We will draw no conclusion before all runs are complete."
+            f" position embeddings, with rotary position embeddings and without any positional encoding. So far, {recorded}"
+            " of these runs are recorded. We will draw no conclusion before all runs are complete."
         )
     values = [f"{with_interval(early[arm], as_score)} {words}" for arm, words in ARMS.items()]
     measured = (
         f"We measured the correlation between $\\beta_{{ij}}$ and $\\beta_{{ji}}$ in {planned} training runs of small encoders. For"
-        f" each run, we took the median of this correlation over the layers after {EARLY} training steps. The mean of this median over seeds is"
-        f" {values[0]}, {values[1]} and {values[2]} (95 % confidence intervals over seeds)."
+        f" each run, we took the median of this correlation over the layers after {EARLY} training steps. Averaged over"
+        f" seeds, this median is {values[0]}, {values[1]} and {values[2]} (95 % confidence intervals over seeds)."
     )
     follows = {
         Outcome.MET: f"All three intervals lie above {ENOUGH:g}, the bound that we had fixed before the first run. By this"

@@ -15,8 +15,8 @@ MEANINGS = {  # the verdict with the gravest consequence for the paper comes fir
     Verdict.CHANGES: "The statement is false as printed, and correcting it changes what the paper concludes.",
     Verdict.UNDECIDED: "Our measurements do not settle this question: they are compatible with both answers, they"
     " differ between cases, or they come from models that are too small or were trained too briefly.",
-    Verdict.SHORT: "We found the effect for which we had planned to test, but it is smaller or less certain than our"
-    " plan required.",
+    Verdict.SHORT: "We found the effect that we were testing for, but it is smaller or less certain than our plan"
+    " required.",
     Verdict.ASSUMPTION: "The statement is true under an additional assumption, which the paper does not state.",
     Verdict.STATED: "The statement is true under an assumption that the paper states. Whether trained models meet this"
     " assumption is a separate question.",

@@ -4,8 +4,8 @@ STRENGTHS = {
     "proven": "We prove this result, and we check the formulas of the proof on small examples.",
     "solid": "This result was observed in many published models. It remains true if each family of models is counted"
     " only once.",
-    "in small models": "We found this result in models that we trained. These models are much smaller than those"
-    " used in practice.",
+    "in small models": "We obtained this result with models that we trained ourselves. These models are much"
+    " smaller than those used in practice.",
     "measured, unexplained": "This result was observed in released models, but we do not know its cause.",
     "not shown": "The evidence is not sufficient to answer this question.",
 }

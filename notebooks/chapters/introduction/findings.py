@@ -75,9 +75,9 @@ def encoders_are_more_symmetric() -> Finding:
         f" authors published. The encoder has the higher symmetry score in {as_percent(published.auc)} of the pairs."
         " Among the models whose weights we scored ourselves, we paired every encoder family with every decoder"
         f" family. The encoder family has the higher score in {as_percent(every.auc)} of these pairs, but most of"
-        f" these encoders are not text models. Among text models alone, the share is {as_percent(text.auc)}, but with"
-        f" only {text.n_first} families of encoders and {text.n_second} families of decoders, we cannot draw a"
-        " conclusion.",
+        " these encoders are not text models. If we count text models alone, the encoder family has the higher score"
+        f" in {as_percent(text.auc)} of the pairs. With only {text.n_first} encoder families and {text.n_second}"
+        " decoder families, however, we cannot draw a conclusion.",
         "pretrained_survey.py",
     )
 
@@ -179,12 +179,12 @@ def theorem_on_updates(paper: Account) -> Finding:
         "It has not been shown that the paper's Theorem 2.4 explains the symmetry.",
         "not shown",
         "for trained models",
-        "Theorem 2.4 is correct under the assumption that the paper states for it. The updates are symmetric if *dog*"
+        "Theorem 2.4 is correct under the assumption that the paper states. The updates are symmetric if *dog*"
         " contributes as much to predicting *cat* as *cat* contributes to predicting *dog*, and the paper assumes"
         " that these two contributions are correlated. In small untrained models, we found no evidence of such a"
         f" correlation: the correlation coefficient is {with_interval(untrained, lambda x: number(x, 3))} (95 %"
-        f" confidence interval over 30 models). {in_short(outcome, early)} As it is printed, the paper's Theorem 2.3,"
-        " which is about decoders, [does not follow](directionality.py) from its assumptions.",
+        f" confidence interval over 30 models). {in_short(outcome, early)} As printed, the paper's Theorem 2.3 on"
+        " decoders [does not follow](directionality.py) from its assumptions.",
         "symmetric_updates.py",
     )
 
@@ -207,11 +207,11 @@ def forbidding(experiment: positions.Judged) -> Finding:
         "in small models",
         f"{spelled(seeds)} seeds",
         "Forcing $W_{qk}$ to be skew-symmetric during training increases the loss of an encoder on unseen text by"
-        f" {with_interval(encoder, lambda x: number(x, 2))} nats (95 % confidence interval over {spelled(seeds)} seeds),"
-        " and this difference was still shrinking when training ended. The loss of a decoder increases by only"
-        f" {number(decoder.value, 2)} nats, which may be due to chance. However, an encoder does not need a symmetric"
-        " $W_{qk}$ in every case: an encoder with rotary position embeddings is not symmetric, and its loss is lower"
-        f" ({number(loss['rotary'], 2)} nats) than that of an encoder with learned position embeddings"
+        f" {with_interval(encoder, lambda x: number(x, 2))} nats (95 % confidence interval over {spelled(seeds)}"
+        " seeds), and this difference was still shrinking when training ended. The loss of a decoder increases by"
+        f" only {number(decoder.value, 2)} nats, which may be due to chance. However, not every encoder needs a"
+        " symmetric $W_{qk}$: our small encoders with rotary position embeddings are not symmetric, yet their mean"
+        f" loss ({number(loss['rotary'], 2)} nats) is lower than that of our encoders with learned position embeddings"
         f" ({number(loss['learned'], 2)} nats).",
         "constraints.py",
     )
@@ -238,12 +238,13 @@ def symmetric_start() -> Finding:
         "not shown",
         "small models, short runs",
         f"The paper reports that encoders with a symmetric initialisation need up to {printed:.0f} % fewer training"
-        f" steps. We planned {spelled(len(asked))} comparisons of symmetrically and randomly initialised encoders. The"
-        f" symmetric initialisation clearly helped in {spelled(len(lower))} of these comparisons: it saved"
-        f" {extent(saved, as_percent)} of the training steps, and it did so again with new seeds. In none of the"
-        " comparisons was it clearly harmful. However, by the paper's measure of speed-up, one of our *randomly*"
-        f" initialised encoders can appear as much as {as_percent(by_chance)} faster than another. Even the longest of"
-        f" these comparisons uses only {100 * read:.2g} % of the paper's number of training tokens.",
+        f" steps than randomly initialised encoders. We planned {spelled(len(asked))} comparisons of symmetrically and"
+        f" randomly initialised encoders. The symmetric initialisation clearly helped in {spelled(len(lower))} of"
+        f" these comparisons: it saved {extent(saved, as_percent)} of the training steps, and it did so again with new"
+        " seeds. In none of the comparisons was it clearly harmful. However, by the paper's measure of speed-up, one"
+        f" of our *randomly* initialised encoders can appear as much as {as_percent(by_chance)} faster than another."
+        f" Even in the longest of these comparisons, our models were trained on only {100 * read:.2g} % as many tokens"
+        " as the models of the paper.",
         "symmetric_initialisation.py",
     )
 
@@ -259,6 +260,6 @@ def directionality(page: str) -> str:
         f" text models, the decoder is more directional than the encoder in {as_percent(published.auc)} of the pairs,"
         " but as far as we can tell, these scores were computed with a formula that the paper does not state. When we"
         " apply the paper's own formula to the models that we scored ourselves, the decoder family is more directional"
-        f" than the encoder family in only {as_percent(read.auc)} of the pairs, so we cannot decide this question."
-        f" {strength('not shown')} [More]({page})"
+        f" than the encoder family in only {as_percent(read.auc)} of the pairs. Our measurements therefore do not"
+        f" settle the question. {strength('not shown')} [More]({page})"
     )

@@ -86,7 +86,7 @@ def _still(models: pd.DataFrame) -> CaptionedFigure:
         f"Symmetry scores (median over layers) of {len(models)} language models, plotted against the number of"
         " parameters. The encoder and the decoder of an encoder–decoder model are shown as two separate points. Filled"
         " points show scores that the authors of the paper published, and rings show models that we scored ourselves."
-        " The models labelled as toys were trained on TinyStories."
+        " The models labelled “toy” were trained on TinyStories."
     )
     alt = (
         "Scatter plot of the symmetry score against the number of parameters. Most encoders score higher than most"

@@ -25,7 +25,7 @@ def three_words() -> Interactive:
     panel.set_xticks(range(len(WORDS)), WORDS)
     panel.set_yticks(range(len(WORDS)), WORDS)
     panel.xaxis.tick_top()
-    caption = f"An invented example of attention scores. Each entry shows how much the word of its row attends to the word of its column. The symmetry score of this matrix is $s$ = {s}."
+    caption = f"An invented example of attention scores. Each entry shows how much the word in that row attends to the word in that column. The symmetry score of this matrix is $s$ = {s}."
     alt = f"A table of three words by three words with nine invented numbers. The symmetry score of this table is {s}."
     shown = {"words": WORDS, "numbers": NUMBERS, "most": MOST}
     return Interactive("three_words", shown, CaptionedFigure(figure, "fig-three-words", caption, alt))

@@ -80,16 +80,16 @@ def to_keep_in_mind(models: pd.DataFrame, experiments: Mapping[str, positions.Ju
             f" {number(mini['mlm-learned'], 2)} to {number(mini['mlm-rotary'], 2)}, and the mean score of decoders from"
             f" {number(mini['clm-learned'], 2)} to {number(mini['clm-rotary'], 2)}.",
             "- **Published models can be symmetric without learned position embeddings.** For example, the encoders"
-            f" of T5 score {extent(t5, two_digits)} and the encoders of DeBERTa score {extent(deberta, two_digits)},"
-            " although neither family adds learned position embeddings to its tokens. Moreover, rotary position"
-            " embeddings go together with higher scores in our small decoders, but not in published decoders:"
-            " published decoders with rotary position embeddings score between"
-            f" {extent(rotary, two_digits).replace(' to ', ' and ')}, whereas the GPT-2 models, which have learned"
-            f" position embeddings, score between {extent(gpt2, two_digits).replace(' to ', ' and ')}.",
+            f" of T5 have scores of {extent(t5, two_digits)} and the encoders of DeBERTa have scores of"
+            f" {extent(deberta, two_digits)}, although neither family adds learned position embeddings to its token"
+            " embeddings. Moreover, rotary position embeddings are associated with higher scores in our small"
+            " decoders, but not in published decoders: published decoders with rotary position embeddings score"
+            f" between {extent(rotary, two_digits).replace(' to ', ' and ')}, whereas the GPT-2 models, which have"
+            f" learned position embeddings, score between {extent(gpt2, two_digits).replace(' to ', ' and ')}.",
             "- **The models in the figure are small.** We had no published encoder with rotary position embeddings"
-            " with which to compare them. The only such encoder for which the paper reports a score is ModernBERT."
-            " According to a [second-hand reading](../notation.md#the-audit) of the authors' code, which we have not"
-            " read ourselves, the matrices of ModernBERT were extracted incorrectly.",
+            " for comparison. The only such encoder for which the paper reports a score is ModernBERT. According to a"
+            " [second-hand reading](../notation.md#the-audit) of the authors' code, which we have not read ourselves,"
+            " the matrices of ModernBERT were extracted incorrectly.",
             ":::",
         )
     )
@@ -110,14 +110,13 @@ further pairs of models, which started from other random weights. The thick line
 
 **The squares with learned embeddings.** The entry in row $i$ and column $j$ shows how much position $i$ attends to position
 $j$, regardless of which characters are at these two positions. We compute this as $P W_{{qk}} P^\\top$, where the rows of
-$P$ are the position embeddings minus their mean. Because the mean is subtracted, every value is relative to the average of
-its row and of its column. **We scale each square by its own largest absolute value at every training step, so shades cannot
-be compared between two steps.** The absolute scale was not recorded in these training runs. We therefore repeated both runs
+$P$ are the position embeddings minus their mean. Subtracting the mean also removes the average of every row and every
+column of the square, so each value is relative to these averages. **We scale each square by its own largest absolute value
+at every training step, so shades cannot be compared between two steps.** The absolute scale was not recorded in these training runs. We therefore repeated both runs
 on a different processor, and the symmetry scores of the repeated runs differ by at most {number(repeated.gap, 2)} from the
 scores shown. At the end of these runs, the largest absolute value is {number(repeated.largest["encoder"], 2)} in the
-encoder's square and {number(repeated.largest["decoder"], 2)} in the decoder's square. The squares also do not show how
-large a part of $W_{{qk}}$ is due to positions. In the first layer of this encoder, the directions of the position
-embeddings account for {100 * repeated.share["encoder"]:.0f} % of the squared norm of $W_{{qk}}$, but in the first layer of
+encoder's square and {number(repeated.largest["decoder"], 2)} in the decoder's square. The squares do not show how much of
+$W_{{qk}}$ is due to positions. In the first layer of this encoder, the directions of the position embeddings account for {100 * repeated.share["encoder"]:.0f} % of the squared norm of $W_{{qk}}$, but in the first layer of
 the decoder they account for only {100 * repeated.share["decoder"]:.0f} %. For each model shown in the chart, we computed
 this share of the squared norm in every layer and took the median over the layers. On average over the {seeds} seeds, this
 median is {100 * shares["mlm"]:.0f} % for encoders and {100 * shares["clm"]:.0f} % for decoders. A decoder never uses the
@@ -125,11 +124,11 @@ entries above the diagonal, because it cannot attend to later positions. At its 
 character to predict.
 
 **The squares with rotary position embeddings.** Rotary position embeddings rotate queries and keys after they have been
-computed. The matrix $W_{{qk}}$ is therefore the same at every position, and there is no matrix of positions that we could show.
-Instead, we show the first few rows and columns of $W_{{qk}}$.
+computed. The matrix $W_{{qk}}$ is therefore the same at every position, and a matrix of scores between positions cannot be
+computed from it alone. Instead, we show the first few rows and columns of $W_{{qk}}$.
 
-**"Not symmetric".** Folding a square subtracts its mirror image from it. The percentage below the square is the squared norm of
-the skew-symmetric part as a share of the squared norm of the whole square. This share is 0 % for a symmetric matrix and about
+**"Not symmetric".** Folding a square means subtracting its mirror image from the square. The percentage below the square shows
+how much of the squared norm of the matrix comes from its skew-symmetric part. This share is 0 % for a symmetric matrix and about
 50 % for a random matrix.
 ::::"""
 
@@ -168,18 +167,17 @@ def how_to_read(models: pd.DataFrame) -> str:
             " encoders with learned position embeddings score between"
             f" {extent(learned['s'], two_digits).replace(' to ', ' and ')}, and published decoders with rotary position"
             f" embeddings score between {extent(rotary['s'], two_digits).replace(' to ', ' and ')}.",
-            "- A star marks a score outside the central 95 % of the scores of random weights. The column *z* shows by"
-            " how many standard deviations a score differs from the mean score of random weights. The column *p*"
-            " shows how often the score of random weights differs from this mean by at least as much as the score of"
-            " the model.",
-            "- *Directionality* is the paper's second score. It compares the rows of $W_{qk}$ that have large norms with the"
-            " columns that have large norms."
-            f" [Question 7]({questions()[6].page}) explains why directionality has to be interpreted with more care than"
-            " symmetry.",
+            "- A star marks a score outside the central 95 % of the scores of random weights. The column *z* shows"
+            " how many standard deviations a score lies above or below the mean score of random weights. The column"
+            " *p* shows how often random weights score at least as far from this mean as the model does.",
+            "- *Directionality* is the paper's second score. It compares the rows of $W_{qk}$ that have large norms"
+            f" with the columns that have large norms. The page on [question 7]({questions()[6].page}) explains why"
+            " directionality has to be interpreted with more care than symmetry.",
             "- *c_S* is larger than 1 if the symmetric parts of the heads reinforce each other, and *c_N* is larger"
-            " than 1 if their skew-symmetric parts reinforce each other. The *rank* is the share of the ways to"
-            " transpose single heads that make the layer no more symmetric than it is. A rank close to 0 means that"
-            " the heads of the layer agree on the direction of attention.",
+            " than 1 if their skew-symmetric parts reinforce each other. Transposing some of the heads of a layer can"
+            " change how symmetric the layer is, and the *rank* is the share of all choices of heads for which the"
+            " layer does not become more symmetric. A rank close to 0 means that the heads of the layer agree on the"
+            " direction of attention.",
         )
     )
 
@@ -215,7 +213,7 @@ class Question(NamedTuple):
 
 QUESTIONS = (
     "What does it mean for $W_{qk}$ to be symmetric?",
-    "Are encoders symmetric, and decoders not?",
+    "Are encoders symmetric while decoders are not?",
     "Why?",
     "What do the paper's theorems explain?",
     "Does symmetry matter?",

@@ -19,15 +19,15 @@ WAYS = {"decoders": -1, "encoders": 1}
 
 def read_as(d: float) -> str:
     """How the paper reads a score."""
-    return "rows dominate" if d > 0 else "columns dominate" if d < 0 else "neither side dominates"
+    return "dominance of the rows" if d > 0 else "dominance of the columns" if d < 0 else "dominance of neither side"
 
 
 def at_the_threshold(gamma: float) -> str:
     """What the score says of GPT-2 at the threshold of the page, beside random models of its shape."""
     model = stacks(gamma).set_index(STACK).loc[("GPT-2", "decoder")]
     d, half = model["directionality"], random_median(model, gamma)
-    begin = f"""At the threshold used on this page, $\\gamma = {gamma:g}$, GPT-2 scores {as_score(d)}, which means, in
-        the paper's reading, that {read_as(d)}."""
+    begin = f"""At the threshold used on this page, $\\gamma = {gamma:g}$, GPT-2 scores {as_score(d)}, which the paper
+        would interpret as {read_as(d)}."""
     if half == 0:
         return f"{begin} At this threshold, almost all random models of the same shape score 0."
     side = "outside" if abs(d) > half else "inside"
@@ -113,7 +113,7 @@ def separation_table(gamma: float) -> pd.DataFrame:
 def separated(gamma: float) -> str:
     """Whether encoders and decoders differ by the paper's definition on the weights that we read."""
     found = share(gamma)
-    begin = f"""We also downloaded weights and scored them ourselves, by the paper's definition with $\\gamma = {gamma:g}$. Among
+    begin = f"""We also downloaded weights and scored them ourselves, using the paper's definition with $\\gamma = {gamma:g}$. Among
         these models,"""
     counted = f"""When we pair every encoder family with every decoder family, the encoder family has the higher score
         in {as_percent(found.value)} of the pairs (95 % confidence interval: {as_percent(found.low)} to

@@ -75,7 +75,7 @@ def test_the_outcome_follows_the_plan_and_is_told():
         Outcome.MIXED: early((0.6, 0.7), (0.4, 0.6), (0.0, 0.1)),
     }.items():
         assert outcome_by_plan(arms) is outcome
-        assert "without positions (95 %" in told_in_training(outcome, arms, 15, 15)
+        assert "without any positional encoding (95 %" in told_in_training(outcome, arms, 15, 15)
         assert "0.5 that our plan required" in in_short(outcome, arms)
 
 
