@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -9,6 +10,8 @@ import execute as module
 import nbformat
 import pytest
 from tiny_book import chapter, tiny_book
+
+from attngeo.errors import AttngeoError
 
 SHOWS_A_CHECK = (
     "from livingpaper.claims.results import Result, Verdict, exact\nfrom livingpaper.display.page import show\n"
@@ -20,10 +23,9 @@ SHOWS_ALL_CHECKS = (
 )
 
 
-@pytest.fixture
-def book(tmp_path):
+def write_book(folder):
     return tiny_book(
-        tmp_path,
+        folder,
         {"smoke": "second: {n: 2}"},
         summary=chapter("Summary", SHOWS_ALL_CHECKS, attngeo="{after: all}"),
         second=chapter("Second", SHOWS_A_CHECK, parameters="n: int = 1  # number"),
@@ -37,6 +39,29 @@ def execute(book, profile="smoke"):
         [sys.executable, "book/execute.py", profile], cwd=book, env=os.environ, capture_output=True, text=True
     )
     return re.findall(r"(\w+): executed", done.stdout), done.stderr if done.returncode else ""
+
+
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory):
+    """A book that has been executed under the profile smoke, and the names of its chapters in the order of their end.
+
+    Tests that change the book work on a copy, `executed_book`.
+    """
+    book = write_book(tmp_path_factory.mktemp("executed"))
+    names, said = execute(book)
+    assert said == ""
+    return book, names
+
+
+@pytest.fixture
+def executed_book(first_run, tmp_path):
+    return shutil.copytree(first_run[0], tmp_path / "book", symlinks=True)
+
+
+@pytest.fixture
+def book(tmp_path):
+    """A book of which nothing has been executed."""
+    return write_book(tmp_path)
 
 
 def kept(book, name, profile="smoke"):
@@ -54,14 +79,17 @@ def edit(book, name, old, new):
     path.write_text(path.read_text().replace(old, new))
 
 
-def test_stale_chapters_are_executed_and_those_that_show_all_checks_last(book):
-    names, said = execute(book)
-    assert said == "" and sorted(names[:2]) == ["first", "second"] and names[2:] == ["summary"]
+def test_chapters_that_show_all_checks_are_executed_last_and_the_profile_sets_parameters(first_run):
+    book, names = first_run
+    assert sorted(names[:2]) == ["first", "second"] and names[2:] == ["summary"]
     assert printed(kept(book, "summary")) == "[('second', False)]\n"  # with n = 2 of the profile
     assert printed(kept(book, "first")) == f"{book / 'notebooks'} 0\n"
     assert nbformat.read(kept(book, "second"), 4).metadata.papermill.parameters == {"n": 2}
-    assert execute(book) == ([], "")
 
+
+def test_stale_chapters_are_executed_and_those_that_show_all_checks_after_them(executed_book):
+    book = executed_book
+    assert execute(book) == ([], "")
     edit(book, "first", "print(", "print('more', ")
     assert execute(book) == (["first", "summary"], "")
     (book / "notebooks" / "profiles" / "smoke.yml").write_text("second: {n: 1}")
@@ -84,7 +112,8 @@ def test_runs_follow_from_the_package_and_the_data_and_from_nothing_compiled_or_
         assert module.hash_of_sources() == found["changed"]
 
 
-def test_variants_are_executed_kept_apart_and_counted_nowhere(book):
+def test_profiles_have_runs_of_their_own_and_variants_are_kept_apart_and_counted_nowhere(executed_book):
+    book = executed_book
     edit(book, "second", "attngeo: {}", "attngeo: {variants: {n: [1, 2, 3]}}")
     names, said = execute(book, "cpu")
     assert said == "" and len(names) == 5 and names[-1] == "summary"
@@ -95,29 +124,22 @@ def test_variants_are_executed_kept_apart_and_counted_nowhere(book):
     assert execute(book, "cpu") == ([], "")
     edit(book, "second", "[1, 2, 3]", "[1, two]")
     assert "Parameter n of chapter second has the type int, and 'two' is not of this type." in execute(book, "cpu")[1]
+    edit(book, "second", "attngeo: {variants: {n: [1, two]}}", "attngeo: {}")
+    assert execute(book) == ([], "")  # the runs of the profile smoke are still there
 
 
-def test_profiles_have_runs_of_their_own(book):
-    assert len(execute(book)[0]) == len(execute(book, "cpu")[0]) == 3
-    assert printed(kept(book, "summary", "cpu")) == "[('second', True)]\n"
-    assert execute(book) == ([], "")
-
-
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
-        ("raise ValueError('no such\\nthing.')", "Chapter first failed: ValueError: no such thing. "),
-        ("os._exit(1)", "Chapter first failed: Kernel died. To see in which cell, run attngeo run first."),
-    ],
-)
-def test_a_chapter_that_fails_is_named_and_its_run_is_not_kept(book, code, said):
-    edit(book, "first", "print(", f"x = 6 * 7\nprint(x)\n{code}\nprint(")
-    names, error = execute(book)
-    assert names == ["second"] and said in error
+def test_a_chapter_that_fails_is_named_and_its_run_is_not_kept(book):
+    raises, dies = "raise ValueError('no such\\nthing.')", "os._exit(1)"
+    edit(book, "first", "print(", f"x = 6 * 7\nprint(x)\n{raises}\nprint(")
+    names, said = execute(book)
+    assert names == ["second"] and "Chapter first failed: ValueError: no such thing. " in said and "Traceback" in said
     assert not kept(book, "first").exists() and kept(book, "second").exists()
-    if "ValueError" in code:
-        assert "Traceback" in error and printed(kept(book, "first").with_suffix(".partial.ipynb")) == "42\n"
-    edit(book, "first", code, "")
+    assert printed(kept(book, "first").with_suffix(".partial.ipynb")) == "42\n"
+    edit(book, "first", raises, dies)
+    names, said = execute(book)
+    assert names == [] and not kept(book, "first").exists()
+    assert "Chapter first failed: Kernel died. To see in which cell, run attngeo run first." in said
+    edit(book, "first", dies, "")
     assert execute(book) == (["first", "summary"], "")
     assert sorted(path.name for path in kept(book, "first").parent.iterdir()) == [
         "first.ipynb",
@@ -126,12 +148,11 @@ def test_a_chapter_that_fails_is_named_and_its_run_is_not_kept(book, code, said)
     ]
 
 
-def test_a_chapter_that_fails_later_is_not_taken_for_the_run_that_is_kept(book):
-    execute(book)
-    edit(book, "first", "print(", "raise ValueError\nprint(")
+def test_a_chapter_that_fails_later_is_not_taken_for_the_run_that_is_kept(executed_book):
+    edit(executed_book, "first", "print(", "raise ValueError\nprint(")
     for _ in range(2):
-        names, error = execute(book)
-        assert names == [] and "Chapter first failed" in error  # jupyter may report its socket before
+        names, said = execute(executed_book)
+        assert names == [] and "Chapter first failed" in said  # jupyter may report its socket before
 
 
 @pytest.mark.parametrize(
@@ -143,17 +164,21 @@ def test_a_chapter_that_fails_later_is_not_taken_for_the_run_that_is_kept(book):
         ("- n", "smoke.yml must have the form"),
     ],
 )
-def test_a_profile_that_cannot_be_used_is_one_sentence(book, profile, said):
+def test_a_profile_that_cannot_be_used_is_one_sentence(book, monkeypatch, profile, said):
     (book / "notebooks" / "profiles" / "smoke.yml").write_text(profile)
-    names, error = execute(book)
-    assert names == [] and said in error and error.count("\n") == 1
-    assert "There is no profile 'huge'; the profiles are cpu, gpu, smoke." in execute(book, "huge")[1]
+    monkeypatch.setattr(module, "ROOT", book)
+    told = []
+    with pytest.raises(AttngeoError, match=re.escape(said)) as raised:
+        module.update("smoke", told.append)
+    assert told == [] and "\n" not in str(raised.value)
+
+
+def test_the_program_ends_in_the_sentence_of_the_error(book):
+    assert execute(book, "huge") == ([], "There is no profile 'huge'; the profiles are cpu, gpu, smoke.\n")
 
 
 def test_checks_cannot_be_shown_before_their_chapters_are_executed(book, monkeypatch, as_user):
     from livingpaper.display.verdicts import reported_checks
-
-    from attngeo.errors import AttngeoError
 
     monkeypatch.setenv("ATTNGEO_BOOK", str(book))
     with pytest.raises(AttngeoError, match=r"^Chapter second has not been executed yet: run python book/execute\.py"):
