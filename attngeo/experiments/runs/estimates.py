@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 NEVER = -math.inf
 LEVEL = 0.95
@@ -41,6 +40,8 @@ def over_seeds(values: Iterable[float], level: float = LEVEL) -> Estimate:
     mean, n = float(e.mean()), len(e)
     if n < LEAST_SEEDS:
         return Estimate(mean)
+    from scipy import stats  # slow to import, and every page imports this module
+
     half = float(stats.t.ppf((1 + level) / 2, n - 1) * stats.sem(e))
     return Estimate(mean, mean - half, mean + half)
 
@@ -51,6 +52,8 @@ def difference_of_means(first: Iterable[float], second: Iterable[float], level: 
     value = float(a.mean() - b.mean())
     if min(len(a), len(b)) < LEAST_SEEDS:
         return Estimate(value)
+    from scipy import stats
+
     interval = stats.ttest_ind(a, b, equal_var=False).confidence_interval(level)
     return Estimate(value, float(interval.low), float(interval.high))
 
