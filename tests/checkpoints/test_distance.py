@@ -1,8 +1,10 @@
 """W_q R_m W_k^T at every distance, and the gains of norms of queries and keys, against the model's own attention."""
 
+import functools
 import json
 import math
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -19,6 +21,7 @@ from attngeo import BilinearForm, open_checkpoint, open_model
 from attngeo.bilinear.rotations import Rotation, at_distance
 from attngeo.checkpoints.architectures.qk_norms import known_norms
 from attngeo.checkpoints.architectures.rotary import known_rotations, rotation_of
+from attngeo.checkpoints.checkpoint import Checkpoint
 from attngeo.checkpoints.rows import score_table
 from attngeo.errors import CheckpointError, MatrixError, ParameterError
 
@@ -103,20 +106,25 @@ def divisors(observed: Observation, epsilon: float) -> list[torch.Tensor]:
     return [found[0], found[1].repeat_interleave(group, 1)]
 
 
-def forms_by_distance(folder, observed, place, **opening) -> list[dict[int, BilinearForm]]:
-    """By distance, the form of a layer that is opened at that distance."""
+def opener(folder, **opening) -> Callable[[int], Checkpoint]:
+    """The checkpoint at a distance, opened once for all of its layers."""
+    return functools.cache(lambda m: open_checkpoint(folder, distance=m, **opening))
+
+
+def forms_by_distance(at: Callable[[int], Checkpoint], observed, place) -> dict[int, BilinearForm]:
+    """By distance, the form of a layer of a checkpoint that is opened at that distance."""
     n = observed.queries.shape[-2]
     reach = range(1 - n, 1 if observed.plan.causal else n)
-    return {m: open_checkpoint(folder, distance=m, **opening)[place].form for m in reach}
+    return {m: at(m)[place].form for m in reach}
 
 
 @pytest.mark.parametrize("case", ROTATED, ids=lambda case: case.id)
 def test_scores_at_a_distance_are_those_of_the_models_logits(case, tmp_path):
     observations = observe(case, tmp_path, positions=True)
     read = {plan.module for plan in open_checkpoint(tmp_path, distance=0).plans}
-    rotates = False
+    at, rotates = opener(tmp_path), False
     for place, observed in enumerate(each for each in observations if each.plan.module in read):
-        forms = forms_by_distance(tmp_path, observed, place)
+        forms = forms_by_distance(at, observed, place)
         assert error(observed, forms) < CLOSE, observed.plan
         rotates |= error(observed, {0: observed.form}) > PLANTED
     assert rotates  # so that a rotation that does nothing would be noticed
@@ -128,13 +136,14 @@ def test_gains_of_norms_of_queries_and_keys_are_those_of_the_model(case, tmp_pat
     config = json.loads((tmp_path / "config.json").read_text())
     stated = [value for key, value in config.items() if re.fullmatch("(rms_)?(layer_?)?norm_eps(ilon)?", key)]
     epsilon = stated[0] if stated else 1e-5  # of torch's layer normalisation
+    plainly, folded = opener(tmp_path), opener(tmp_path, fold_qk_norm=True)
     for place, observed in enumerate(observations):
         if observed.case.model_type in known_rotations():
-            forms = forms_by_distance(tmp_path, observed, place, fold_qk_norm=True)
+            forms = forms_by_distance(folded, observed, place)
         else:
             forms = {0: open_checkpoint(tmp_path, fold_qk_norm=True)[place].form}
         assert error(observed, forms, epsilon) < CLOSE, observed.plan
-        plain = forms_by_distance(tmp_path, observed, place) if len(forms) > 1 else {0: observed.form}
+        plain = forms_by_distance(plainly, observed, place) if len(forms) > 1 else {0: observed.form}
         assert error(observed, plain, epsilon) > PLANTED
 
 
@@ -159,7 +168,7 @@ def test_the_oracle_refuses_wrong_rotations(name, plant, tmp_path, monkeypatch):
     case = next(each for each in ROTATED if each.id == name)
     observed = observe(case, tmp_path, positions=True)[0]
     monkeypatch.setattr("attngeo.checkpoints.reading.at_distance", PLANT[plant])
-    assert error(observed, forms_by_distance(tmp_path, observed, 0)) > PLANTED
+    assert error(observed, forms_by_distance(opener(tmp_path), observed, 0)) > PLANTED
 
 
 @pytest.mark.parametrize("name, changes", [("gemma3_text", {"offset": 0}), ("persimmon", {"centred": False})])
@@ -167,7 +176,7 @@ def test_the_oracle_refuses_wrong_gains(name, changes, tmp_path, monkeypatch):
     observed = observe(BY_NAME[name], tmp_path, positions=True, norms=True)[0]
     wrong = known_norms() | {name: structs.replace(known_norms()[name], **changes)}
     monkeypatch.setattr("attngeo.checkpoints.architectures.qk_norms.known_norms", lambda: wrong)
-    assert error(observed, forms_by_distance(tmp_path, observed, 0, fold_qk_norm=True), 1e-6) > PLANTED
+    assert error(observed, forms_by_distance(opener(tmp_path, fold_qk_norm=True), observed, 0), 1e-6) > PLANTED
 
 
 def saved(folder, model_type="llama", kind=None, **changes):
