@@ -77,7 +77,9 @@ def folder(repositories, tmp_path, monkeypatch) -> Path:
     weights = {f"blk.0.attn_{which}.weight": torch.randn(WIDTH, WIDTH).numpy() for which in "qk"}
     write_gguf(here / "path/to/model.gguf", "llama", {"attention.head_count": 2}, weights)
     (tmp_path / "slurm").mkdir()
-    for program, does in {"sbatch": 'bash "$1" > /dev/null 2>&1 &\necho Submitted batch job 1', "scancel": ""}.items():
+    # a queue with room for one job, whose folder says that it has begun; the others wait
+    submit = 'mkdir "$0.begun" 2> /dev/null && bash "$1" > /dev/null 2>&1 &\necho Submitted batch job 1'
+    for program, does in {"sbatch": submit, "scancel": ""}.items():
         (tmp_path / "slurm" / program).write_text(f"#!/bin/sh\n{does}\n")
         (tmp_path / "slurm" / program).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'slurm'}{os.pathsep}{os.environ['PATH']}")
