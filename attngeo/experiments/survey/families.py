@@ -9,6 +9,7 @@ family share authors, data or recipe, so we also count each family once.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations, product
 from typing import Any
 
@@ -106,13 +107,13 @@ def exchange_test(first: Mapping[str, float], second: Mapping[str, float], most:
     second_alone = [second[name] for name in sorted(second) if name not in both]
     ranks = rankdata([*(first[name] for name in both), *(second[name] for name in both), *first_alone, *second_alone])
     places = np.arange(len(first_alone) + len(second_alone))  # the values without a pair
+    swapped, dealt = map(np.array, zip(*_exchanges(len(both), places, len(first_alone), most), strict=True))
+    alone = np.zeros((len(dealt), len(places)), dtype=bool)
+    np.put_along_axis(alone, dealt.astype(int), True, axis=1)
     # for each exchange, which values are in the first group: those of pairs, the others of their pairs, those without
-    chosen = [
-        [*np.equal(swapped, 0), *np.equal(swapped, 1), *np.isin(places, dealt)]
-        for swapped, dealt in _exchanges(len(both), places, len(first_alone), most)
-    ]
+    chosen = np.concatenate([swapped == 0, swapped == 1, alone], axis=1)
     n = len(first)
-    areas = (np.array(chosen) @ ranks - n * (n + 1) / 2) / (n * len(second))
+    areas = (chosen @ ranks - n * (n + 1) / 2) / (n * len(second))
     p = (abs(areas - 0.5) >= abs(areas[0] - 0.5) - 1e-12).mean()
     return float(p), len(chosen)
 
@@ -128,6 +129,7 @@ def _exchanges(n_pairs: int, places: np.ndarray, n_first: int, most: int) -> Ite
         yield rng.integers(0, 2, n_pairs), rng.permutation(places)[:n_first]
 
 
+@cache
 def least_told(n_first: int, n_second: int) -> float:
     """The smallest AUC of groups of these sizes whose interval (`score_interval`) excludes 1/2."""
     if score_interval(1.0, n_first, n_second)[0] <= 0.5:
