@@ -109,7 +109,7 @@ def test_moments_of_the_spectrum_are_those_of_a_wishart_matrix(d, rank):
 
 
 def test_a_p_agrees_with_many_redraws_of_its_own_law(monkeypatch):
-    law, draws = directionality_null(576, 192), 60_000
+    law, draws = directionality_null(576, 192), 20_000
     monkeypatch.setattr("attngeo.bilinear.null_laws.NORMS", 2 * 576 * draws)
     monkeypatch.setattr("attngeo.bilinear.null_laws.DRAWS", draws)
     monkeypatch.setattr(np.random, "default_rng", lambda seed, make=np.random.default_rng: make(seed + 1))
