@@ -325,10 +325,10 @@ def test_a_forward_pass_is_stepped_through_for_the_token_followed(browser, tmp_p
         row = {name: np.array(values)[i] for name, values in shown.data["passes"][mask].items()}
         norms = {name: [np.linalg.norm(v)] for name, v in row.items()}
         score_of = np.where(row["attended"], row["scores"], -np.inf)
-        expected = [norms["embeddings"], norms["queries"] + norms["keys"], [score_of.max()], [row["weights"].max(), 1]]
+        expected = [norms["embeddings"], norms["queries"] + norms["keys"], [score_of.max()], [1, row["weights"].max()]]
         expected += [norms["mixed"], norms["outputs"], [row["probabilities"].max()]]
         said = sentence(stage)
-        assert_near(numbers(said), expected[at])
+        assert_near(numbers(said, marks=",.;()"), expected[at])
         if at == 3:
             assert WORDS[row["weights"].argmax()] in said.text
         pictures = stage.find_elements(By.CSS_SELECTOR, ".ia-steps > div")
