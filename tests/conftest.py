@@ -24,9 +24,11 @@ from unittest import mock
 
 import jaxtyping
 import pytest
+from checked_types import checked
 from hypothesis import Phase, settings
 from xdist.scheduler import LoadScopeScheduling
 
+jaxtyping.jaxtyped = checked  # by which the hook of `--jaxtyping-packages` decorates
 # Other work on the machine makes single examples slow; the tests' own results never depend on time.
 # A developer's runs explore new examples, CI repeats the same ones.
 # What refuses a mutant (`make mutants`) need not be made small first.
