@@ -8,6 +8,7 @@ from chapters.why import Planned, findings
 from chapters.why.findings import Outcome
 
 from attngeo.experiments.runs.estimates import Estimate
+from attngeo.files import checkout
 
 
 def about(value: float, half: float = 0.1) -> Estimate:
@@ -160,3 +161,27 @@ def test_the_rank_correlation_of_the_sides_has_its_sign(monkeypatch):
 
 def experiment_arms() -> list[str]:
     return list(why.planned("why_sides").planned)
+
+
+README = " ".join(checkout.data("runs", "README.md").read_text("utf-8").split())
+
+
+def test_the_readme_of_the_runs_counts_the_models_that_learned_little():
+    of_all = {"why_shift": ["q0", "q2", "q4"], "why_window": ["window"], "why_tables": ["band"]}
+    of_all["why_hidden"] = ["table-mask", "table-random", "none-mask", "none-random", "none-mixed"]
+    expected = {name: dict.fromkeys(arms, 5) for name, arms in of_all.items()}
+    expected["why_tables"] |= {"white": 4, "slow": 2}
+    for name, counts in expected.items():
+        runs = why.planned(name)
+        above = {arm: int((runs.values(arm, why.held_out_loss) > why.PLATEAU).sum()) for arm in runs.runs}
+        assert {arm: count for arm, count in above.items() if count} == counts
+    assert f"a held-out loss above {why.PLATEAU} nats" in README
+    assert "four of the five `white` encoders and two of the five `slow` encoders" in README
+
+
+def test_the_readme_of_the_runs_counts_those_of_the_sides():
+    recorded = why.planned("why_sides")
+    assert f"Of the 55 planned runs of `why_sides`, {recorded.recorded} are recorded" in README
+    gpus = [bool(run.about["hardware"].get("gpu")) for arm in findings.SIDES for run in recorded.runs[arm].values()]
+    assert "Five runs of the primary contrast" in README and sum(gpus) == 5
+    assert "five of the" in findings.sides_machines_told(recorded)  # none of the others was made on a GPU
