@@ -542,8 +542,8 @@ for model in ("deit-tiny-patch16-224", "ViT base retinopathy"):
 
 # %% [markdown]
 # Such a split shows where the symmetry is located, but not what caused it. The directions of position space may also encode
-# information about tokens. In higher layers, information about positions may be encoded in other directions, because we
-# compute position space from the position embeddings at the input. Moreover, all these models have position embeddings, and
+# information about tokens. We compute position space from the position embeddings at the input, whereas higher layers may
+# encode positions in other directions. Moreover, all these models have position embeddings, and
 # for none of them do we have a counterpart that differs only in its positional encoding.
 #
 # ## Released scores by type of positional encoding

@@ -16,8 +16,8 @@
 # **You can compare your symmetry scores with those in Table S2 if you first check what the row of Table S2 shows. You can
 # compare your directionality scores with those in Table S3 only if you use a formula that the paper does not state.** Of the
 # {glue:text}`n-rows` rows of Table S2, {glue:text}`n-trained` show the score of a trained language model. The other rows
-# show vision models ({glue:text}`n-vision`), models with random weights ({glue:text}`n-random`) and a model that does not
-# exist ({glue:text}`n-missing`). If we count each language model only once, and only if its query and key weights were
+# are for vision models ({glue:text}`n-vision`), for models with random weights ({glue:text}`n-random`) and for a model that
+# does not exist ({glue:text}`n-missing`). If we count each language model only once, and only if its query and key weights were
 # extracted correctly, {glue:text}`n-distinct` rows remain ({numref}`fig-kinds-of-rows`). For the models whose weights we
 # scored ourselves, our scores agree with the printed numbers to the last digit.
 

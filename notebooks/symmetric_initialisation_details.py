@@ -275,8 +275,8 @@ glue("band", starts.BAND, "g")
 # progressed equally far by the end of training. Early in training, the loss stays on a plateau for some time. If some runs
 # have left this plateau and others have not, the mean loss over seeds mainly reflects how many runs have left the plateau.
 #
-# *Equal queries and keys.* At the scale of the released code, equal queries and keys lower the final loss at a width of 64
-# and raise the final loss at a width of 256. In models of the other two shapes, the effect is not larger than the variation
+# *Equal queries and keys.* With the initial scale that the authors' code uses, the final loss of models with equal queries
+# and keys is lower than that of other models at a width of 64, but higher at a width of 256. In models of the other two shapes, the effect is not larger than the variation
 # between seeds.
 
 # %% tags=["remove-input"]
@@ -458,7 +458,7 @@ show(symmetrys_part_of_the_gain())
 # *Speed-up.* As in Table 1 of the paper, the speed-up is $1 - t/T$, where $T$ is the number of training steps. Our
 # definition of $t$ differs from the paper's in two ways. We use the held-out loss, averaged over seeds and over
 # {glue:text}`window` consecutive measurements, and $t$ is the first measured step from which the loss *stays* at or below
-# the final loss with random initialisation. If the loss ends above this final loss, we write *never* instead of a speed-up.
+# the final loss with random initialisation. If the loss never reaches this value, the tables show *never* instead of a speed-up.
 # We compute the confidence interval of a speed-up by resampling the seeds. With so few seeds, this interval is too narrow.
 # With three seeds, for example, the interval is the range of the three values, which contains the true median in about three
 # out of four cases.

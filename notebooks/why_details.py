@@ -224,7 +224,8 @@ show(coherence_of_random_heads())
 # exact null model, because they change only the directions of the heads. Transposing *all* heads replaces $M$ by $M^\top$,
 # which has the same score. For a layer with $H$ heads, the tosses therefore have $2^{H-1}$ different outcomes, including the
 # layer itself. We define the *rank* of the layer as the share of these outcomes for which $\|\sum_h \pm N_h\|$ is at least
-# $\|\sum_h N_h\|$. None of the counted outcomes has a higher score than the layer itself.
+# $\|\sum_h N_h\|$. In none of the outcomes that the rank
+# counts is the score higher than the score of the layer itself.
 #
 # ````{prf:proposition} the rank of a layer among all outcomes of the coin tosses
 # :label: prop-coin-rank
@@ -529,7 +530,7 @@ show(kernel_on_a_wave(seed=seed))
 
 # %% [markdown]
 # A sequence of text is not a circle, because it has ends. Moreover, the softmax subtracts from each coefficient the mean of
-# its row. Neither the ends nor the row means change the conclusion if the model attends to both sides.
+# its row. If the model attends to both sides, the conclusion nevertheless remains the same.
 #
 # ````{prf:theorem} slow waves on a sequence with ends
 # :label: thm-wave-ends

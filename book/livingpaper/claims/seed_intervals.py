@@ -115,6 +115,7 @@ def too_small(cases: Iterable[Case], spoken_of: Training) -> str:
     )
     return (
         f"Our models have {layers} layers and a hidden size of {width}, and they were trained on {tokens} tokens. The"
-        f" smallest model to which the paper's statement refers ({spoken_of}) is larger than each of our models or was"
-        " trained on more tokens, so our measurements do not affect the verdict."
+        f" paper's statement refers to models of at least the following size and training: {spoken_of}. Each of our"
+        " models is smaller than these models or was trained on fewer tokens, so our measurements do not affect the"
+        " verdict."
     )

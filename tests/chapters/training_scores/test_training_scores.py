@@ -130,6 +130,6 @@ def test_arms_of_unequal_length_are_compared_where_the_shorter_one_ends():
 def test_runs_of_the_paper_s_size_would_have_to_decide():
     small, large = (chapter.in_arms(arm, "mlm", "symmetry", "s") for arm in (made_arm(), made_large_arm()))
     assert not any(comparison.decides for comparison in chapter.beside(small))
-    assert "is larger than each of our models or was" in chapter.doubt(small)
+    assert "is smaller than these models or was" in chapter.doubt(small)
     with pytest.raises(AssertionError):
         chapter.beside(large)
