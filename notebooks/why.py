@@ -222,8 +222,8 @@ table(
     findings.findings_table(tested),
     name="tab-why-findings",
     caption="The planned experiments in which we tested explanations, with small character-level models. All differences are means "
-    "over seeds with 95 % intervals (Student). Each outcome follows from the rules of the plan, even if the models hardly learned "
-    "anything.",
+    "over seeds with 95 % confidence intervals from Student's $t$ distribution. Each outcome follows from the rules of the plan. "
+    "If the models of an experiment hardly learned anything, the outcome is marked as not counted.",
 )
 
 # %% tags=["remove-cell"]

@@ -493,7 +493,7 @@ def findings_table(findings: Sequence[Finding]) -> pd.DataFrame:
     """A row for each plan, those against our explanations first."""
     return pd.DataFrame(
         {
-            "outcome by the plan": f"**{PLAIN[finding.outcome]}**",
+            "outcome by the plan": f"**{PLAIN[finding.outcome]}**" + ("" if finding.learned else " (not counted)"),
             "what we expected": finding.question,
             "our plan asked for": finding.asked,
             "we found": finding.found,

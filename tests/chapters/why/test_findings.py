@@ -96,6 +96,9 @@ def test_findings_against_our_explanations_come_first():
     made = [findings.Finding(outcome, "asked", "found", outcome) for outcome in outcomes]
     first = findings.findings_table(made)["what we expected"]
     assert list(first) == [findings.REFUTED, "the lead falls", "in part", findings.INCOMPLETE, findings.STAGES_HOLD]
+    unlearned = findings.Finding("unlearned", "asked", "found", "the lead falls", learned=False)
+    outcomes = findings.findings_table([unlearned, made[-1]])["outcome by the plan"]
+    assert list(outcomes) == ["**refuted**", "**refuted** (not counted)"]
 
 
 def test_experiments_are_counted_by_what_they_are_evidence_for():
