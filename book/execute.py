@@ -134,8 +134,8 @@ def execute(
     """Execute one chapter with these (checked) values of its parameters.
 
     If a cell fails, the cells up to this one are kept in ``partial``. If the execution is ``watched``, papermill shows
-    a progress bar and saves the notebook after each cell, so that ``partial`` also remains if the kernel dies. A build
-    of the book does without, because saving long notebooks so often takes seconds for each of them.
+    a progress bar and saves the notebook after each cell, so that ``partial`` also remains if the kernel dies. When the
+    book is built, notebooks are not saved so often, because this takes seconds for each long notebook.
 
     Raises:
         ChapterFailed: a cell raised an error, or the kernel died.

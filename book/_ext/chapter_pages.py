@@ -204,10 +204,11 @@ def setup(app: Sphinx) -> dict:
     app.add_config_value("single_run", "", "", str)  # path of the executed notebook, in a build of a single page
     app.add_config_value("code_address", repository(execute.ROOT), "html", str)
     app.attngeo_variant = None  # the variant whose page is being made
-    # Pages are trees of small objects, and looking for cycles among them takes a quarter of the time of a build.
+    app.connect("builder-inited", bring_up_to_date)
+    # Pages are trees of many small objects, so the garbage collector would slow down the build by searching them for
+    # cycles again and again. Chapters are executed before, with the garbage collector.
     app.connect("builder-inited", lambda app: gc.disable())
     app.connect("build-finished", lambda app, error: gc.enable(), priority=1000)
-    app.connect("builder-inited", bring_up_to_date)
     app.connect("build-finished", variant_pages.write_variants)
     app.connect("build-finished", write_cards)
     app.connect("source-read", give_run)
