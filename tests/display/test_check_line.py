@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from livingpaper.claims.results import Claim, Result, Standing, Verdict, compare, exact, monte_carlo
+from livingpaper.claims.results import Claim, Result, Standing, Verdict, compare, exact, monte_carlo, printed_twice
 from livingpaper.display.check_line import MEANINGS, badge, check_line, in_the_paper, legend, rows
 
 from attngeo.experiments.runs.estimates import Estimate
@@ -46,6 +46,21 @@ def test_a_row_shows_paper_ours_what_was_measured_and_how_the_claim_stands():
     assert head == ["quantity", "paper", "ours", "measured", "outcome"]
     assert [cell.split()[-1] for cell in missed] == ["rate", "8", "0.25", "0.25", "contradicts"]
     assert ours[1] == "" and ours[-1].endswith("agrees")
+
+
+def test_two_numbers_that_the_paper_prints_are_neither_found_nor_counted_as_ours():
+    differ = printed_twice("rate", {"Table 1": 73, "the text": 75}, "≠", 0.5).claimed(Verdict.MISPRINT)
+    agree = printed_twice("share", {"Table 1": 35, "the text": 35}, "=")
+    line = check_line(result(differ, agree))
+    assert "For “rate”, the authors give 73 in Table 1, but 75 in the text." in summary(line)
+    assert "we find" not in line.lower() and "we computed" not in line
+    assert table(line) == [
+        ["quantity", "paper", "outcome"],
+        ["rate", "paper 73 in Table 1, 75 in the text", "× contradicts"],
+        ["share", "paper 35 in Table 1, 35 in the text", "✓ agrees"],
+    ]
+    head, *_, ours = table(check_line(result(differ, compare("gap", 0.5, ">"))))
+    assert "measured" in head and ours[-2].endswith("0.5")
 
 
 def test_a_claimed_sign_where_there_is_neither_is_not_found_and_the_other_sign_contradicts():

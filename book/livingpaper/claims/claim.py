@@ -25,9 +25,18 @@ from functools import cache, wraps
 from typing import Any, NamedTuple
 
 from attngeo.files.checkout import root
-from livingpaper.claims.results import Comparison, Result, Verdict, WordingError, compare, exact, monte_carlo
+from livingpaper.claims.results import (
+    Comparison,
+    Result,
+    Verdict,
+    WordingError,
+    compare,
+    exact,
+    monte_carlo,
+    printed_twice,
+)
 
-__all__ = ["Comparisons", "Verdict", "claim", "claims_of", "compare", "exact", "monte_carlo"]
+__all__ = ["Comparisons", "Verdict", "claim", "claims_of", "compare", "exact", "monte_carlo", "printed_twice"]
 
 OURS = "This statement is ours, not the paper's."
 QUOTED = ("printed", "place")

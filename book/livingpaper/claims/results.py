@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from typing import Any, Literal, NamedTuple, SupportsFloat
@@ -71,6 +71,7 @@ class Comparison:
     claim: Claim | None = None  # the paper's claim; None if the comparison is ours alone
     decides: bool = True  # False if the models measured are too small for the claim, or were trained too briefly
     asked: float | None = None  # the number that our plan required `measured` to exceed, if it is more than `expected`
+    places: tuple[str, str] | None = None  # where the paper prints `expected` and `measured`, if it prints both
 
     @property
     def holds(self) -> bool:
@@ -153,6 +154,17 @@ def compare(
 ) -> Comparison:
     """Any relation, which has to hold by more than ``tolerance``."""
     return Comparison(quantity, float(measured), relation, float(expected), float(tolerance), paper=paper)
+
+
+def printed_twice(
+    quantity: str, numbers: Mapping[str, SupportsFloat], relation: Relation, tolerance: SupportsFloat = 0.0
+) -> Comparison:
+    """Two numbers that the paper itself prints for the same quantity, by the place where it prints them.
+
+    The second number is compared with the first one.
+    """
+    (place, expected), (other_place, measured) = numbers.items()
+    return replace(compare(quantity, measured, relation, expected, tolerance), places=(place, other_place))
 
 
 def monte_carlo(

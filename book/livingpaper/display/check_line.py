@@ -69,7 +69,7 @@ class Row(NamedTuple):
     quantity: str
     paper: str  # the paper's number; "" if the paper has none
     ours: str  # our number; "" if it is the paper's
-    measured: str
+    measured: str  # "" if the paper has both numbers
 
     @property
     def missed(self) -> bool:
@@ -166,6 +166,10 @@ def _merged(same: list[Comparison]) -> Row:
 
 
 def _row(c: Comparison) -> Row:
+    if c.places:
+        printed = zip((c.expected, c.measured), c.places, strict=True)
+        paper = ", ".join(f"{significant(number)} in {place}" for number, place in printed)
+        return Row(c, c.quantity, paper, ours="", measured="")
     by_number = c.relation == "=" and c.interval is None and c.claim != Claim("=", c.expected)
     ours = _number(c.relation, c.expected) if c.claim is None or by_number else ""
     if c.asked is not None:
@@ -195,8 +199,11 @@ def _sentence(text: str) -> str:
 
 def _contradicted(row: Row) -> str:
     """A sentence on a number of the paper that our measurement contradicts."""
-    claim = row.comparison.claim
+    claim, places = row.comparison.claim, row.comparison.places
     assert claim is not None  # since the paper has a number
+    if places:
+        here, there = (significant(number) for number in (row.comparison.expected, row.comparison.measured))
+        return f"For “{typeset(row.quantity)}”, the authors give {here} in {places[0]}, but {there} in {places[1]}."
     paper = IN_WORDS[claim.relation].format(significant(claim.number))
     return f"For “{typeset(row.quantity)}”, the paper gives {paper}, but we find **{row.measured}**."
 
@@ -211,7 +218,7 @@ def _found(result: Result, lines: list[Row]) -> str:
         short = [row.comparison.standing for row in lines].count(Standing.SHORT)
         which = _counted(short, len(lines), "falls", "fall")
         return f"{STANDING[Standing.SHORT]} {which} short of the criterion in our plan."
-    kept = _distinct(c for c in result.comparisons if c.standing is Standing.AGREES)
+    kept = _distinct(c for c in result.comparisons if c.standing is Standing.AGREES and not c.places)
     return f"{TICK} {_confirmed(result, lines, kept)}" if kept else ""
 
 
@@ -293,7 +300,7 @@ def _frame(lines: list[Row]) -> pd.DataFrame:
         for row in lines
         for found in [row.comparison.standing]
     )
-    return frame.drop(columns=[name for name in ("paper", "ours") if not frame[name].any()])
+    return frame.drop(columns=[name for name in ("paper", "ours", "measured") if not frame[name].any()])
 
 
 def _labelled(column: str, text: str) -> str:
