@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from attngeo.experiments.runs.estimates import NO_DIFFERENCE, TOO_FEW, Estimate
+from attngeo.experiments.runs.estimates import Estimate
 from attngeo.experiments.runs.numbers_in_words import as_millions, as_score
 from livingpaper.claims import published
 from livingpaper.claims.results import Claim, Comparison, compare
@@ -54,7 +54,6 @@ class Case:
     form: Callable[[float], str] = as_score
     training: Training = UNKNOWN  # how the measured models were trained
     what: str = ""  # what was measured, without its setting
-    said: str = ""  # the outcome in words, if they differ from those of `outcome`
 
     @property
     def known(self) -> bool:
@@ -70,15 +69,6 @@ class Case:
     def reversed(self) -> bool:
         """Whether the whole interval has the opposite sign."""
         return self.known and (self.estimate.high < 0 if self.sign > 0 else self.estimate.low > 0)
-
-    @property
-    def outcome(self) -> str:
-        """The outcome as a label for tables."""
-        if not self.known:
-            return TOO_FEW
-        if self.met:
-            return "as stated"
-        return "opposite sign" if self.reversed else NO_DIFFERENCE
 
     def ends(self, lies: str) -> tuple[Comparison, ...]:
         """Comparisons of the ends of the interval with 0.
