@@ -76,7 +76,7 @@ def head_coherence(form: BilinearForm, seed: int = 0) -> Coherence:
     signs = _tosses(form.n_heads, None if form.n_heads <= EXACT_HEADS else seed).to(skew)
     signed, tossed = (((signs @ part) * signs).sum(1) for part in (symmetric, skew))  # ||sum_h +-N_h||^2
     scores = (of_symmetric - tossed) / (of_symmetric + tossed)
-    rounding = torch.finfo(working_type(form)).eps ** 0.75
+    rounding = torch.finfo(product_dtype(form)).eps ** 0.75
     return Coherence(
         heads=_ratio(heads_symmetric - heads_skew, heads_symmetric + heads_skew),
         symmetric=_ratio(of_symmetric, heads_symmetric),
@@ -91,13 +91,13 @@ def head_coherence(form: BilinearForm, seed: int = 0) -> Coherence:
 
 
 def part_products(form: BilinearForm) -> tuple[Float[Tensor, "heads heads"], Float[Tensor, "heads heads"]]:
-    """``<S_g, S_h>`` and ``<N_g, N_h>`` for all pairs of heads, computed in `working_type`.
+    """``<S_g, S_h>`` and ``<N_g, N_h>`` for all pairs of heads, computed in `product_dtype`.
 
     They are half the sum and half the difference of ``<M_g, M_h> = sum((q_g^T q_h) * (k_g^T k_h))`` and
     ``<M_g, M_h^T> = sum((k_g^T q_h) * (q_g^T k_h))``, so that no d x d matrix has to be formed. If heads share keys,
     ``<M_g, M_h> = sum((q_g k_g^T k_h) * q_h)`` needs fewer operations.
     """
-    q, k = (factor.detach().to(working_type(form)).mT for factor in (form.wq, form.wk))  # (heads, d_head, d)
+    q, k = (factor.detach().to(product_dtype(form)).mT for factor in (form.wq, form.wk))  # (heads, d_head, d)
     by_key = q.unflatten(0, (len(k), -1))  # (keys, queries of a key, d_head, d)
     with full_float32():
         keys = _all_pairs(k, k).view(*k.shape[:2], *k.shape[:2])
@@ -112,7 +112,7 @@ def part_products(form: BilinearForm) -> tuple[Float[Tensor, "heads heads"], Flo
     return (straight + crossed) / 2, (straight - crossed) / 2
 
 
-def working_type(form: BilinearForm) -> torch.dtype:
+def product_dtype(form: BilinearForm) -> torch.dtype:
     """float64, or float32 for wide factors of 32 or 16 bits, where the errors of the products average out."""
     return torch.float32 if form.d_model >= ROUGH and form.wq.dtype != torch.float64 else torch.float64
 

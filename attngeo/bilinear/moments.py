@@ -85,8 +85,14 @@ def head_moments(form: BilinearForm) -> Moments:
     A few heads are processed at a time. The sum over heads needs other products, between different heads, so it can
     only share the conversion of the factors, which is one hundredth of the work.
     """
-    *sums, (epsilon, *_) = zip(*(gram_moments(*chunk) for chunk in _chunks(form)), strict=True)
-    return Moments._make([*map(torch.cat, sums), epsilon])
+    parts = [gram_moments(*chunk) for chunk in _chunks(form)]
+    return Moments(
+        square=torch.cat([part.square for part in parts]),
+        trace=torch.cat([part.trace for part in parts]),
+        row_norms=torch.cat([part.row_norms for part in parts]),
+        column_norms=torch.cat([part.column_norms for part in parts]),
+        epsilon=parts[0].epsilon,
+    )
 
 
 def gram_moments(
@@ -117,6 +123,14 @@ def _quadratic_form(x: Tensor, gram: Tensor) -> Tensor:
         product = part @ gram if _by_rows(x) else (gram @ part.mT).mT  # G is symmetric
         rows.append((product * part).sum(-1))
     return torch.cat(rows, -1).clamp_min_(0).double().sqrt()
+
+
+def square_and_trace(
+    q: Float[Tensor, "*batch d rank"], k: Float[Tensor, "*batch d rank"]
+) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
+    """``||M||^2 = sum((q^T q) * (k^T k))`` and ``Tr(MM) = sum(C * C^T)`` of ``M = q k^T``, with ``C = k^T q``."""
+    crossed = k.mT @ q
+    return ((q.mT @ q) * (k.mT @ k)).sum((-2, -1)), (crossed * crossed.mT).sum((-2, -1))
 
 
 def tiled_moments(q: Float[Tensor, "d rank"], k: Float[Tensor, "d rank"], dtype: torch.dtype | None = None) -> Moments:

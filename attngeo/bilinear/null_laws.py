@@ -35,7 +35,9 @@ class NullLaw(NamedTuple):
     def z(self, value: float) -> float:
         """``(value - mean) / sd``; infinite if every random score equals the mean and this value does not."""
         away = value - self.mean
-        return away / self.sd if self.sd else away * math.inf if away else 0.0
+        if self.sd:
+            return away / self.sd
+        return math.copysign(math.inf, away) if away else 0.0
 
     def p(self, value: float) -> float:
         """The two-sided p: the larger of its normal approximation and the share of simulated distances as large.
@@ -74,7 +76,8 @@ def symmetry_null(d: int, rank: int, convention: Convention = Convention.DEFINIT
     square, _ = _spectrum(d, rank)
     # ||M M^T||^2 / ||M||^4 with M = Q K^T, by the second moments of two Wishart matrices
     concentration = ((d + 1) * square + 1) / (d + 2 * square)
-    mean, sd = (symmetry_mean(d), symmetry_sd(d, min(1.0, concentration))) if d > 1 else (1.0, 0.0)
+    mean = symmetry_mean(d)
+    sd = symmetry_sd(d, min(1.0, concentration)) if d > 1 else 0.0
     centre = by_convention(mean, convention)
     bounds = by_convention(-1.0, convention), by_convention(1.0, convention)
     return NullLaw(centre, by_convention(mean + sd, convention) - centre, bounds=bounds)
@@ -95,7 +98,8 @@ def directionality_null(
     # the gamma distribution with the cumulants 2 square and 8 cube
     shape, scale = square**3 / cube**2 / 2, 2 * cube / square
     n = min(d, WIDEST)
-    generator, scores = np.random.default_rng(0), []
+    generator = np.random.default_rng(0)
+    scores = []
     for draws in batches(min(DRAWS, NORMS // (2 * n)), 2 * n, BATCH):
         squares = (1 - shape * scale + scale * generator.standard_gamma(shape, (draws, 2, n))).clip(0)
         norms = torch.from_numpy(squares / squares.mean(-1, keepdims=True)).sqrt()

@@ -14,7 +14,7 @@ from jaxtyping import Complex, Float
 from torch import Tensor
 
 from attngeo.bilinear.form import BilinearForm
-from attngeo.bilinear.waves import octaves
+from attngeo.bilinear.waves import octaves, position_factors
 from attngeo.errors import MatrixError
 
 RANGE = 4  # a peak is searched at offsets of up to n / RANGE places; larger offsets are means over few pairs
@@ -41,7 +41,7 @@ def kernel(form: BilinearForm, rows: Float[Tensor, "n d"], per_head: bool = Fals
     """
     n = len(rows)
     # the sums over diagonals are a cross-correlation, so no n x n matrix has to be formed
-    q, k = (torch.fft.rfft(factor, 2 * n, dim=-2) for factor in _factors(form, rows, per_head))
+    q, k = (torch.fft.rfft(factor, 2 * n, dim=-2) for factor in position_factors(form, rows, per_head))
     sums = torch.fft.irfft((q.conj() * k).sum(-1), 2 * n, dim=-1)  # negative offsets are at the end
     offsets = torch.arange(-(n - 1), n, device=sums.device)
     return sums[..., offsets] / (n - offsets.abs())
@@ -57,7 +57,7 @@ def transfer(form: BilinearForm, rows: Float[Tensor, "n d"], per_head: bool = Fa
         rows: as for `kernel`.
         per_head: one transform for each head.
     """
-    q, k = (torch.fft.rfft(factor, dim=-2) for factor in _factors(form, rows, per_head))
+    q, k = (torch.fft.rfft(factor, dim=-2) for factor in position_factors(form, rows, per_head))
     return (q * k.conj()).sum(-1) / len(rows)
 
 
@@ -117,10 +117,3 @@ def peak(g: Float[Tensor, " offsets"]) -> Peak:
     width = last - first + 1
     is_hill = highest > 0 and first > 0 and last < len(values) - 1
     return Peak(at - reach, width, rest, is_hill and width <= n / NARROW and rest <= 0.5)
-
-
-def _factors(form: BilinearForm, rows: Tensor, per_head: bool) -> tuple[Tensor, Tensor]:
-    """``P W_q`` and ``P W_k`` in float64."""
-    centred = rows.detach().double() - rows.detach().double().mean(0)
-    q, k = (factor.detach().double() for factor in (form.per_head() if per_head else form.merged()))
-    return centred @ q, centred @ k

@@ -4,7 +4,7 @@ The matrix of a layer is formed at once instead of by tiles, all heads are multi
 treated as one tensor. Nothing here waits for the GPU.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -21,13 +21,12 @@ BYTES = 256 << 20  # bytes of query factors that are multiplied at a time: all h
 def summed_on_gpu(form: BilinearForm, dtype: torch.dtype) -> Moments:
     """Moments of the summed form, with products in the given type."""
     q, k = _side_by_side(form, dtype)
+    epsilon = torch.finfo(dtype).eps
     if 4 * q.shape[1] < form.d_model:  # as on a CPU
-        square, trace, norms = (
-            each[..., 0, :] if each.ndim == 3 else each[0] for each in _by_products(q[None], k[None])
-        )
-    else:
-        square, trace, norms = _whole(q, k)
-    return Moments(square, trace, norms[0], norms[1], torch.finfo(dtype).eps)
+        squares, traces, norms = _by_products(q[None], k[None])
+        return Moments(squares[0], traces[0], norms[0, 0], norms[1, 0], epsilon)
+    square, trace, norms = _whole(q, k)
+    return Moments(square, trace, norms[0], norms[1], epsilon)
 
 
 def heads_on_gpu(form: BilinearForm, dtype: torch.dtype) -> Moments:
@@ -35,13 +34,14 @@ def heads_on_gpu(form: BilinearForm, dtype: torch.dtype) -> Moments:
     q, k = (factor.detach() for factor in form.per_head())
     at_a_time = max(1, BYTES // (form.d_model * form.d_head * dtype.itemsize))
     pairs = zip(q.split(at_a_time), k.split(at_a_time), strict=True)
-    found = [_by_products(a.to(dtype), b.to(dtype)) for a, b in pairs]
-    square, trace, norms = found[0]
-    if len(found) > 1:
-        square, trace, norms = (
-            torch.cat(parts, dim) for dim, parts in zip((0, 0, 1), zip(*found, strict=True), strict=True)
-        )
-    return Moments(square, trace, norms[0], norms[1], torch.finfo(dtype).eps)
+    squares, traces, norms = zip(*(_by_products(a.to(dtype), b.to(dtype)) for a, b in pairs), strict=True)
+    rows, columns = _joined(norms, dim=1)
+    return Moments(_joined(squares), _joined(traces), rows, columns, torch.finfo(dtype).eps)
+
+
+def _joined(parts: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """The parts as one tensor, without an operation if there is only one part."""
+    return torch.cat(list(parts), dim) if len(parts) > 1 else parts[0]
 
 
 def _by_products(q: Float[Tensor, "heads d r"], k: Float[Tensor, "heads d r"]) -> tuple[Tensor, Tensor, Tensor]:

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.moments import square_and_trace
 from attngeo.errors import MatrixError
 
 VARIANCE = 0.9  # share of the variance of the centred position rows that lies in the position space
@@ -65,19 +66,28 @@ def split_score(form: BilinearForm, basis: Float[Tensor, "d k"], per_head: bool 
     """Shares and scores of PMP, QMQ and PMQ + QMP of the summed form (Eq. S20), ``P = basis basis^T``, ``Q = 1 - P``.
 
     With ``per_head``, the result is for every head, (H,). The basis must have orthonormal columns. ``M = q k^T`` is not
-    formed: ``P M P`` has the factors P q and P k, and a product a b^T has ``||a b^T||^2 = sum((a^T a) * (b^T b))`` and
-    ``Tr((a b^T)^2) = sum(C * C^T)`` with ``C = b^T a``.
+    formed, because ``P M P`` has the factors P q and P k (`attngeo.bilinear.moments.square_and_trace`).
     """
-    (d, n), basis = basis.shape, basis.double()
+    d, dimension = basis.shape
+    basis = basis.double()
     q, k = (factor.detach().double() for factor in (form.per_head() if per_head else form.merged()))
     of_q, of_k = basis.T @ q, basis.T @ k  # (..., k, rank): equivalent to P q and P k, since the basis is orthonormal
-    square, trace = _sums(q, k)
-    inside, outside = _sums(of_q, of_k), _sums(q - basis @ of_q, k - basis @ of_k)
-    mixed = square - inside[0] - outside[0], trace - inside[1] - outside[1]
-    s = _ratio(trace, square)
-    chance = share_at_random(square, s, (q * k).sum((-2, -1)), d, n)
-    numbers = [x for a, t in (inside, outside, mixed) for x in (_ratio(a, square), _ratio(t, a, square))]
-    return PositionSplit(s, numbers[0], chance, *numbers[1:])
+    square, trace = square_and_trace(q, k)
+    square_inside, trace_inside = square_and_trace(of_q, of_k)
+    square_outside, trace_outside = square_and_trace(q - basis @ of_q, k - basis @ of_k)
+    square_mixed = square - square_inside - square_outside
+    trace_mixed = trace - trace_inside - trace_outside
+    symmetry = _ratio(trace, square)
+    return PositionSplit(
+        symmetry=symmetry,
+        share=_ratio(square_inside, square),
+        share_at_random=share_at_random(square, symmetry, (q * k).sum((-2, -1)), d, dimension),
+        inside=_ratio(trace_inside, square_inside, square),
+        share_outside=_ratio(square_outside, square),
+        outside=_ratio(trace_outside, square_outside, square),
+        share_mixed=_ratio(square_mixed, square),
+        mixed=_ratio(trace_mixed, square_mixed, square),
+    )
 
 
 def share_at_random(
@@ -90,14 +100,9 @@ def share_at_random(
     """
     if k == d:
         return torch.ones_like(square)
-    a, b = (k * x / (d * (d - 1) * (d + 2)) for x in (k * (d + 1) - 2, d - k))
+    a = k * (k * (d + 1) - 2) / (d * (d - 1) * (d + 2))
+    b = k * (d - k) / (d * (d - 1) * (d + 2))
     return a + b * (symmetry + _ratio(trace.square(), square))
-
-
-def _sums(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """``||a b^T||^2`` and ``Tr(a b^T a b^T)``."""
-    c = b.mT @ a
-    return ((a.mT @ a) * (b.mT @ b)).sum((-2, -1)), (c * c.mT).sum((-2, -1))
 
 
 def _ratio(a: Tensor, b: Tensor, whole: Tensor | float = 0) -> Tensor:

@@ -83,14 +83,15 @@ def sample_forms(n_heads: int, d: int, d_head: int, draws: int, seed: int = 0) -
 
     if n_heads == 1:  # every head of one form is a draw
         return _join(score_heads(form(k)) for k in batches(draws, d * d_head))
-    layers = (score(form(n_heads)) for _ in batches(draws, BATCH))
+    layers = (score(form(n_heads)) for _ in range(draws))
     return _join(Scores(*(value[None] for value in vars(layer).values())) for layer in layers)
 
 
 def batches(draws: int, entries: int, held: int | None = None) -> list[int]:
     """Sizes of batches with about ``held`` numbers each (by default `BATCH`) that together contain all draws."""
     size = max(1, (held or BATCH) // entries)
-    return [size] * (draws // size) + [draws % size] * (draws % size > 0)
+    full, rest = divmod(draws, size)
+    return [size] * full + ([rest] if rest else [])
 
 
 def _join(parts: Iterable[Scores]) -> Scores:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -72,12 +73,12 @@ class ScoreRow:
     coin_rank_p: float = math.nan
 
 
-# columns of every table of scores, and the additional columns in tables of checkpoints
-COLUMNS, TEXT, WHOLE = (
-    tuple(column.name for column in fields(ScoreRow) if column.type in kinds and column.default is MISSING)
-    for kinds in ((str, int, float), (str,), (int,))
-)
-OF_HEADS = tuple(column.name for column in fields(ScoreRow) if column.default is not MISSING)
+_REQUIRED = [column for column in fields(ScoreRow) if column.default is MISSING]
+COLUMNS = tuple(column.name for column in _REQUIRED)  # of every table of scores
+TEXT = tuple(column.name for column in _REQUIRED if column.type is str)
+WHOLE = tuple(column.name for column in _REQUIRED if column.type is int)
+_OF_ONE_HEAD = {column.name: column.default for column in fields(ScoreRow) if column.default is not MISSING}
+OF_HEADS = tuple(_OF_ONE_HEAD)  # additional columns in tables of checkpoints
 
 
 def form_rows(
@@ -132,14 +133,18 @@ def with_heads(rows: list[dict], form: BilinearForm, positions: str) -> list[dic
     They are also NaN if the heads have no skew-symmetric part, as with tied queries and keys.
     """
     c = head_coherence(form)
-    symmetric = (c.symmetric, c.symmetric_sd, math.nan if math.isnan(c.symmetric) else c.symmetric_p)
-    values = (positions, form.n_heads, *symmetric, c.skew, c.skew_sd, c.rank, c.rank_p)
-    of_sum = dict(zip(OF_HEADS, values, strict=True))
-    if math.isnan(c.skew):
-        of_sum |= {"coin_rank": math.nan, "coin_rank_p": math.nan}
-    of_head = {column.name: column.default for column in fields(ScoreRow) if column.name in OF_HEADS}
-    of_head["positions"] = positions
-    return [row | (of_sum if row["head"] == SUM else of_head) for row in rows]
+    of_sum = {
+        "n_heads": form.n_heads,
+        "coherence_symmetric": c.symmetric,
+        "coherence_symmetric_null_sd": c.symmetric_sd,
+        "coherence_symmetric_p": math.nan if math.isnan(c.symmetric) else c.symmetric_p,
+        "coherence_skew": c.skew,
+        "coherence_skew_null_sd": c.skew_sd,
+        "coin_rank": math.nan if math.isnan(c.skew) else c.rank,
+        "coin_rank_p": math.nan if math.isnan(c.skew) else c.rank_p,
+    }
+    of_head = _OF_ONE_HEAD | {"positions": positions}
+    return [row | of_head | (of_sum if row["head"] == SUM else {}) for row in rows]
 
 
 def with_split(rows: list[dict], form: BilinearForm, basis: Float[Tensor, "d k"] | None) -> list[dict]:
@@ -147,16 +152,20 @@ def with_split(rows: list[dict], form: BilinearForm, basis: Float[Tensor, "d k"]
 
     Without a basis, the columns are 0 and NaN. They are also NaN in rows without scores.
     """
+    missing = dict.fromkeys(SPLIT.values(), math.nan)
     if basis is None:
-        return [row | {DIMENSION: 0} | dict.fromkeys(SPLIT.values(), math.nan) for row in rows]
-    splits = [split_score(form, basis, heads) for heads in ((False, True) if len(rows) > 1 else (False,))]
-    columns = {to: [x for s in splits for x in getattr(s, name).reshape(-1).tolist()] for name, to in SPLIT.items()}
+        return [row | {DIMENSION: 0} | missing for row in rows]
+    splits = [split_score(form, basis)]
+    if len(rows) > 1:
+        splits.append(split_score(form, basis, per_head=True))
     convention = Convention(rows[0]["convention"])
-    for name in ("inside", "outside", "mixed"):
-        columns[SPLIT[name]] = [by_convention(s, convention) for s in columns[SPLIT[name]]]
-    return [
-        row
-        | {DIMENSION: basis.shape[1]}
-        | {name: math.nan if math.isnan(row["symmetry"]) else values[place] for name, values in columns.items()}
-        for place, row in enumerate(rows)
-    ]
+    columns = {}
+    for name, column in SPLIT.items():
+        values = torch.cat([getattr(split, name).reshape(-1) for split in splits]).tolist()
+        is_score = name in ("inside", "outside", "mixed")
+        columns[column] = [by_convention(s, convention) for s in values] if is_score else values
+    found = []
+    for place, row in enumerate(rows):
+        of_row = {column: values[place] for column, values in columns.items()}
+        found.append(row | {DIMENSION: basis.shape[1]} | (missing if math.isnan(row["symmetry"]) else of_row))
+    return found

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -52,6 +52,13 @@ class Scores:
         columns = {field.name: getattr(self, field.name).reshape(-1).tolist() for field in fields(self)}
         columns["n_cols_over"] = columns.pop("n_columns_over")
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+class _Compared(NamedTuple):
+    """Norms of rows and columns, compared with the thresholds of several conventions."""
+
+    values: Float[Tensor, "variants 2 *batch d"]  # norms, or their logarithms
+    above: Float[Tensor, "variants 2 *batch d"]  # by how much they exceed their threshold
 
 
 def symmetry_score(
@@ -192,7 +199,7 @@ def _scores_and_doubt(moments: Moments, gamma: float) -> tuple[Scores, Bool[Tens
     compared = _above_threshold(norms, gamma, EXACT, VARIANTS)
     near = CLEAR * moments.epsilon * norms.amax(-1, keepdim=True)
     moved = torch.stack([near / norms if v is Convention.TABLES else near.expand_as(norms) for v in VARIANTS])
-    return _scores(moments._replace(epsilon=EXACT), gamma, compared), (compared[1].abs() <= moved).any()
+    return _scores(moments._replace(epsilon=EXACT), gamma, compared), (compared.above.abs() <= moved).any()
 
 
 def _moments(m: BilinearForm | Array) -> Moments:
@@ -204,7 +211,7 @@ def _moments(m: BilinearForm | Array) -> Moments:
     return dense_moments(m)
 
 
-def _scores(moments: Moments, gamma: float, compared: tuple[Tensor, Tensor] | None = None) -> Scores:
+def _scores(moments: Moments, gamma: float, compared: _Compared | None = None) -> Scores:
     norms = _norms(moments)
     compared = compared or _above_threshold(norms, gamma, moments.epsilon, VARIANTS)
     scores, over = _directionalities(norms, compared, moments.epsilon, VARIANTS)
@@ -242,7 +249,7 @@ def directionality_of(
 
 def _directionalities(
     norms: Float[Tensor, "2 *batch d"],
-    compared: tuple[Float[Tensor, "variants 2 *batch d"], Float[Tensor, "variants 2 *batch d"]],
+    compared: _Compared,
     epsilon: float,
     variants: Sequence[Convention],
 ) -> tuple[Float[Tensor, "variants *batch"], Int[Tensor, "variants 2 *batch"]]:  # noqa: F821
@@ -250,24 +257,27 @@ def _directionalities(
 
     ``compared`` is what `_above_threshold` gives for these norms and conventions.
     """
-    values, above = compared
     # a norm that differs from the threshold only by rounding does not exceed it; otherwise noise would rank equal norms
     margin = 4 * norms.shape[-1] ** 0.5 * epsilon
     of_norms = norms.amax(-1, keepdim=True) * margin
     of_logarithms = torch.full_like(of_norms, margin)
-    over = above > torch.stack([of_logarithms if v is Convention.TABLES else of_norms for v in variants])
-    amounts = torch.stack([values[i] if v in WHOLE_NORMS else above[i] for i, v in enumerate(variants)])
-    r, c = torch.where(over, amounts, 0).sum(-1).unbind(1)
+    over = compared.above > torch.stack([of_logarithms if v is Convention.TABLES else of_norms for v in variants])
+    amounts = [
+        values if variant in WHOLE_NORMS else above
+        for variant, values, above in zip(variants, compared.values, compared.above, strict=True)
+    ]
+    r, c = torch.where(over, torch.stack(amounts), 0).sum(-1).unbind(1)
     # r and c are not negative, so both are 0 only if no norm exceeds its threshold; d is then 0 by definition
     return ((r - c) / (r + c)).nan_to_num(0), over.sum(-1)
 
 
 def _above_threshold(
     norms: Float[Tensor, "2 *batch d"], gamma: float, epsilon: float, variants: Sequence[Convention]
-) -> tuple[Float[Tensor, "variants 2 *batch d"], Float[Tensor, "variants 2 *batch d"]]:
-    """The compared values by each convention (norms or their logarithms), and how far they exceed their threshold."""
+) -> _Compared:
+    """The norms, compared with the thresholds of several conventions."""
     require_gamma(gamma)
-    n, compared = norms.shape[-1], []
+    n = norms.shape[-1]
+    compared = []
     for variant in variants:
         if variant is Convention.TABLES:
             # a norm of 0 has no logarithm, so it is replaced by a norm of the size of rounding errors
@@ -279,4 +289,4 @@ def _above_threshold(
     sd, mean = torch.std_mean(values, -1, correction=0, keepdim=True)
     if Convention.RELEASED in variants and n > 1:
         sd[variants.index(Convention.RELEASED)].mul_((n / (n - 1)) ** 0.5)
-    return values, values - torch.add(mean, sd, alpha=gamma)
+    return _Compared(values, values - torch.add(mean, sd, alpha=gamma))

@@ -41,16 +41,20 @@ def similarity(a: BilinearForm, b: BilinearForm, per_head: bool = False) -> Simi
         raise MatrixError(f"matrices of width {a.d_model} and {b.d_model} cannot be compared entry by entry.")
     dtype = torch.promote_types(working_dtype(a), working_dtype(b))
     forms = a.to(dtype), b.to(dtype)  # before heads are summed, because sums in the original type would be rounded
-    (qa, ka), (qb, kb) = factors = [form.per_head() if per_head else form.merged() for form in forms]
+    (qa, ka), (qb, kb) = (form.per_head() if per_head else form.merged() for form in forms)
     # six products of factors, or else three products of d x d matrices
     if qa.shape == qb.shape and 2 * qa.shape[-1] < qa.shape[-2]:
-        (aq, gq, dq), (ak, gk, dk) = _grams(qa, qb - qa), _grams(ka, kb - ka)
+        aq, gq, dq = _grams(qa, qb - qa)
+        ak, gk, dk = _grams(ka, kb - ka)
+        bq = aq + gq + gq.mT + dq  # Q_b^T Q_b
         bk = ak + gk + gk.mT + dk  # K_b^T K_b
-        square_a, square_b, product = _sum(aq, ak), _sum(aq + gq + gq.mT + dq, bk), _sum(aq + gq, ak + gk)
+        square_a, square_b = _sum(aq, ak), _sum(bq, bk)
+        product = _sum(aq + gq, ak + gk)
         change = _sum(dq, bk) + _sum(aq, dk) + 2 * _sum(gq.mT, gk + dk)
     else:
-        square_a, with_change, change = _by_rows(*factors)
-        product, square_b = square_a + with_change, square_a + 2 * with_change + change
+        square_a, with_change, change = _by_rows((qa, ka), (qb, kb))
+        square_b = square_a + 2 * with_change + change
+        product = square_a + with_change
     lengths = (square_a * square_b).sqrt()
     return Similarity((product / lengths).clamp(-1, 1), (change.clamp_min(0) / square_a).sqrt())
 
@@ -58,11 +62,16 @@ def similarity(a: BilinearForm, b: BilinearForm, per_head: bool = False) -> Simi
 def _by_rows(a: Factors, b: Factors) -> tuple[Tensor, Tensor, Tensor]:
     """``||A||^2``, ``<A, B - A>`` and ``||B - A||^2``, computed from some rows of A and B - A at a time."""
     (qa, ka), (qb, kb) = a, b
-    of_q, of_k = ((qb - qa, qa), (kb, kb - ka)) if qa.shape == qb.shape else ((qb, -qa), (kb, ka))
-    left, right = torch.cat(of_q, -1), torch.cat(of_k, -1)
-    sums, rows = [], max(1, ENTRIES // ka[..., 0].numel())
+    if qa.shape == qb.shape:
+        left, right = torch.cat((qb - qa, qa), -1), torch.cat((kb, kb - ka), -1)  # factors of B - A
+    else:
+        left, right = torch.cat((qb, -qa), -1), torch.cat((kb, ka), -1)
+    rows = max(1, ENTRIES // ka[..., 0].numel())
+    sums = []
     for start in range(0, qa.shape[-2], rows):
-        m, change = (q[..., start : start + rows, :] @ k.mT for q, k in ((qa, ka), (left, right)))
+        here = slice(start, start + rows)
+        m = qa[..., here, :] @ ka.mT
+        change = left[..., here, :] @ right.mT
         sums.append([_sum(m, m), _sum(m, change), _sum(change, change)])
     square, product, of_change = (torch.stack(values).sum(0) for values in zip(*sums, strict=True))
     return square, product, of_change

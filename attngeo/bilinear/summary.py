@@ -13,7 +13,11 @@ from attngeo.bilinear.scores import SUM
 Row = dict  # a row of `attngeo.bilinear.rows.form_rows`
 SHOWN = ("symmetry", "directionality")
 RANK = "coin_rank"  # only of layers with several heads
-OF_HEADS = {"coherence_symmetric": "c_S", RANK: "c_N"}  # columns that can have a star; c_N has the p of the rank
+COHERENCES = {"coherence_symmetric": "c_S", RANK: "c_N"}  # columns that can have a star; c_N has the p of the rank
+# names of the columns behind part, layer and head: of the table of scores, and of the one that is split by positions
+OF_SCORES = [*(f"{score}{of}" for score in SHOWN for of in ("", " z", " p")), "c_S", "c_N", "rank"]
+OF_SPLIT = ["symmetry", "dimension of positions", "share inside", "share if random", "s inside"]
+OF_SPLIT += ["share outside", "s outside", "share mixed", "s mixed"]
 HOW_TO_READ = (
     "c_S and c_N compare the sum of the heads with the single heads. If c_S is above 1, the symmetric parts of the"
     " heads reinforce each other, and if c_S is below 1, they cancel. c_N is the same for the skew-symmetric parts. If"
@@ -41,50 +45,68 @@ def outside(row: Row, score: str) -> bool:
 
 def summary(rows: Sequence[Row]) -> list[str]:
     """Sentences about rows of one model: medians, random weights, counts outside their range, and a weak d."""
-    of: dict[str, list[Row]] = {"layers": [], "heads": []}
-    for row in rows:
-        if not is_dead(row):
-            of["layers" if row["head"] == SUM else "heads"].append(row)
-    by_positions = DIMENSION in rows[0]  # this table has neither directionality nor stars
-    lines = []
-    for part in dict.fromkeys(row["part"] for row in of["layers"]):
-        medians = {s: median(row[s] for row in of["layers"] if row["part"] == part) for s in SHOWN[: 2 - by_positions]}
-        values = " and ".join(f"{value:.4f} for {score}" for score, value in medians.items())
-        n = sum(row["part"] == part for row in of["layers"])
-        lines.append(f"The median over {n} {part} layer{'s' if n > 1 else ''} is {values}.")
-    lines += dead_layers(rows)
-    if by_positions:
-        return [*lines, HOW_TO_READ_POSITIONS]
-    lines += no_norm_exceeds(rows)
+    live = [row for row in rows if not is_dead(row)]
+    layers = [row for row in live if row["head"] == SUM]
+    heads = [row for row in live if row["head"] != SUM]
+    if DIMENSION in rows[0]:  # this table has neither directionality nor stars
+        return [*_medians(layers, SHOWN[:1]), *dead_layers(rows), HOW_TO_READ_POSITIONS]
+    lines = [*_medians(layers, SHOWN), *dead_layers(rows), *no_norm_exceeds(rows)]
     if any(map(without_law, rows)):
         lines.append(f"There are no z and p, {NO_LAW}")
-        return lines + _about_heads(of["layers"])
-    counts: list[str] = []
-    for kind, scored in of.items():
-        for (d, rank), one in {(row["d_model"], row["rank"]): row for row in scored}.items():
-            share = share_at_one(one)
+    else:
+        lines += _random_weights(layers, "layers") + _random_weights(heads, "heads") + _stars(layers, heads)
+    return lines + _about_heads(layers)
+
+
+def _medians(layers: Sequence[Row], scores: Sequence[str]) -> list[str]:
+    """A sentence with the median scores of each part."""
+    lines = []
+    for part in dict.fromkeys(row["part"] for row in layers):
+        of_part = [row for row in layers if row["part"] == part]
+        values = " and ".join(f"{median(row[score] for row in of_part):.4f} for {score}" for score in scores)
+        lines.append(f"The median over {len(of_part)} {part} layer{'s' if len(of_part) > 1 else ''} is {values}.")
+    return lines
+
+
+def _random_weights(rows: Sequence[Row], kind: str) -> list[str]:
+    """Sentences about the scores of random layers or heads, for each shape among the rows."""
+    lines = []
+    for (d, rank), row in {(row["d_model"], row["rank"]): row for row in rows}.items():
+        lines.append(
+            f"Random {kind} of this shape (width {d}, rank of the matrix {rank}) have a symmetry of"
+            f" {row['symmetry_null_mean']:.4f} ± {row['symmetry_null_sd']:.4f} and a directionality of 0 ±"
+            f" {row['directionality_null_sd']:.3f} (mean ± standard deviation)."
+        )
+        share = share_at_one(row)
+        if share >= LEVEL:
             lines.append(
-                f"Random {kind} of this shape (width {d}, rank of the matrix {rank}) have a symmetry of"
-                f" {one['symmetry_null_mean']:.4f} ± {one['symmetry_null_sd']:.4f} and a directionality of 0 ±"
-                f" {one['directionality_null_sd']:.3f} (mean ± standard deviation)."
+                f"Directionality cannot tell these {kind} from random ones, because {share * 100:.0f} % of random"
+                f" {kind} have a directionality of exactly -1 or 1."
             )
-            if share >= LEVEL:
-                lines.append(
-                    f"Directionality cannot tell these {kind} from random ones, because {share * 100:.0f} % of random"
-                    f" {kind} have a directionality of exactly -1 or 1."
-                )
-        several = [row for row in scored if has_heads(row) and not few_heads(row)]
-        counts += [_count_outside(scored, score, f"the {score}", kind) for score in SHOWN if scored]
-        counts += [_count_outside(several, score, name, kind) for score, name in OF_HEADS.items() if several]
+    return lines
+
+
+def _stars(layers: Sequence[Row], heads: Sequence[Row]) -> list[str]:
+    """Sentences about the meaning of the stars and their numbers."""
+    with_heads = [row for row in layers if has_heads(row)]
+    several = [row for row in with_heads if not few_heads(row)]
+    counts = []
+    if layers:
+        counts += [_count_outside(layers, score, f"the {score}", "layers") for score in SHOWN]
+    if several:
+        counts += [_count_outside(several, column, name, "layers") for column, name in COHERENCES.items()]
+    if heads:
+        counts += [_count_outside(heads, score, f"the {score}", "heads") for score in SHOWN]
+    lines = []
     if counts:
         words = " and ".join([", ".join(counts[:-1]), counts[-1]])
         star = "A star marks a value outside the central 95 % of the values for random weights"
-        if any(map(has_heads, of["layers"])):
+        if with_heads:
             star += " (for c_S and c_N: for random signs of the heads)"
         lines.append(f"{star}. It marks {words}.")
-    if few := sorted({row["n_heads"] for row in of["layers"] if has_heads(row) and few_heads(row)}):
+    if few := sorted({row["n_heads"] for row in with_heads if few_heads(row)}):
         lines.append(f"With {' or '.join(map(str, few))} heads, neither c_S nor c_N can have a star.")
-    return lines + _about_heads(of["layers"])
+    return lines
 
 
 def _count_outside(rows: Sequence[Row], score: str, name: str, kind: str) -> str:
@@ -154,23 +176,13 @@ def share_at_one(row: Row) -> float:
 
 def cells(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     """Names of columns and rounded cells, for people. A star follows a score outside the range of random weights."""
-    with_heads, by_positions = any(row["head"] != SUM for row in rows), DIMENSION in rows[0]
-    names = ["part", "layer", *(["head"] if with_heads else [])]
-    if by_positions:
-        names += ["symmetry", "dimension of positions", "share inside", "share if random", "s inside"]
-        names += ["share outside", "s outside", "share mixed", "s mixed"]
-    else:
-        names += [f"{score}{of}" for score in SHOWN for of in ("", " z", " p")] + ["c_S", "c_N", "rank"]
+    with_heads = any(row["head"] != SUM for row in rows)
+    by_positions = DIMENSION in rows[0]
+    names = ["part", "layer", *(["head"] if with_heads else []), *(OF_SPLIT if by_positions else OF_SCORES)]
     lines = []
     for row in rows:
         head = ["all" if row["head"] == SUM else str(row["head"])] if with_heads else []
-        if by_positions:
-            dimension = f"{row[DIMENSION]} of {row['d_model']}" if row[DIMENSION] else ""
-            split = ("" if isnan(row[name]) else f"{row[name]:.3f}" for name in SPLIT.values())
-            numbers = ["zero" if is_dead(row) else f"{row['symmetry']:.4f}", dimension, *split]
-        else:
-            numbers = [cell for score in SHOWN for cell in _score_cells(row, score)]
-            numbers += _heads_cells(row)
+        numbers = _split_cells(row) if by_positions else _numbers(row)
         lines.append([row["part"], str(row["layer"]), *head, *numbers])
     return filled(names, lines)
 
@@ -190,6 +202,16 @@ def short_names(names: Sequence[str]) -> list[str]:
     return short
 
 
+def _split_cells(row: Row) -> list[str]:
+    dimension = f"{row[DIMENSION]} of {row['d_model']}" if row[DIMENSION] else ""
+    split = ["" if isnan(row[name]) else f"{row[name]:.3f}" for name in SPLIT.values()]
+    return ["zero" if is_dead(row) else f"{row['symmetry']:.4f}", dimension, *split]
+
+
+def _numbers(row: Row) -> list[str]:
+    return [cell for score in SHOWN for cell in _score_cells(row, score)] + _heads_cells(row)
+
+
 def _score_cells(row: Row, score: str) -> tuple[str, str, str]:
     if is_dead(row):
         return "zero ", "", ""
@@ -204,11 +226,12 @@ def _score_cells(row: Row, score: str) -> tuple[str, str, str]:
     return f"{row[score]:.4f}{_mark(row, score)}", f"{row[f'{score}_z']:+.1f}", bounded
 
 
-def _heads_cells(row: Row) -> tuple[str, str, str]:
+def _heads_cells(row: Row) -> list[str]:
     if not has_heads(row):
-        return "", "", ""
+        return ["", "", ""]
     c_s = f"{row['coherence_symmetric']:.2f}{_mark(row, 'coherence_symmetric')}"
-    return c_s, f"{row['coherence_skew']:.2f}{_mark(row, RANK)}", f"{row[RANK]:.4f}"
+    c_n = f"{row['coherence_skew']:.2f}{_mark(row, RANK)}"
+    return [c_s, c_n, f"{row[RANK]:.4f}"]
 
 
 def _mark(row: Row, score: str) -> str:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from html import escape
@@ -52,7 +53,7 @@ class ModelRow:
 Row = TypeVar("Row")
 
 
-class Table(list[Row]):
+class Table(list[Row], ABC):
     """A list of rows with a title and explanatory sentences, all of which ``print`` and notebooks show.
 
     A slice of a table is again a table.
@@ -82,9 +83,9 @@ class Table(list[Row]):
             pandas = import_module("pandas")  # imported by name, because attngeo score works without pandas
         return pandas.DataFrame([vars(row) for row in self], columns=[column.name for column in fields(self.kind)])
 
+    @abstractmethod
     def cells(self) -> tuple[list[str], list[list[str]]]:
         """Names of columns and rounded cells, for people."""
-        raise NotImplementedError
 
     def sentences(self) -> list[str]:
         """Sentences that explain the numbers and say what was read."""
@@ -97,12 +98,9 @@ class Table(list[Row]):
     def _repr_html_(self) -> str:
         """The table in a notebook, without its own colours, so that it can be read on any background."""
         names, lines = self.cells()
-        styles = [f"text-align: {_side(name)}; white-space: nowrap" for name in names]
-        head = "".join(
-            f'<th style="text-align: {_side(name)}">{escape(short)}</th>'
-            for name, short in zip(names, short_names(names), strict=True)
-        )
-        body = "".join(f"<tr>{''.join(map(_html_cell, line, styles))}</tr>" for line in lines)
+        sides = list(map(_side, names))
+        head = "".join(map(_html_heading, short_names(names), sides))
+        body = "".join(f"<tr>{''.join(map(_html_cell, line, sides))}</tr>" for line in lines)
         notes = "<br>".join(map(escape, self.sentences()))
         return (
             f"<p><b>{escape(self.title)}</b></p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -165,13 +163,14 @@ class ScoreTable(Table[ScoreRow]):
 
     def __repr__(self) -> str:
         """The name of the model, the numbers of layers and heads, and the medians."""
-        layers = [row for row in self.layers if not is_dead(vars(row))]
-        medians = ", ".join(f"median {s} {median(getattr(row, s) for row in layers):.4f}" for s in SHOWN if layers)
-        counts = ", ".join(
-            f"{len(those)} {kind}{'' if len(those) == 1 else 's'}"
-            for kind, those in (("layer", self.layers), ("head", self.heads))
-        )
-        return f"<ScoreTable {self[0].model!r}: {counts}{', ' if medians else ''}{medians}>" if self else "<ScoreTable>"
+        if not self:
+            return "<ScoreTable>"
+        n_layers, n_heads = len(self.layers), len(self.heads)
+        said = [f"{n_layers} layer{'' if n_layers == 1 else 's'}", f"{n_heads} head{'' if n_heads == 1 else 's'}"]
+        live = [row for row in self.layers if not is_dead(vars(row))]
+        if live:
+            said += [f"median {score} {median(getattr(row, score) for row in live):.4f}" for score in SHOWN]
+        return f"<ScoreTable {self[0].model!r}: {', '.join(said)}>"
 
 
 class ModelTable(Table[ModelRow]):
@@ -181,13 +180,14 @@ class ModelTable(Table[ModelRow]):
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
         """Names of columns and rounded cells, for people."""
-        names = ["model", "part", *(name for s in SHOWN for name in (s, OUTSIDE[s])), "size", "positions"]
-        names += [f"random {s}" for s in SHOWN]
+        names = ["model", "part", "symmetry", OUTSIDE["symmetry"], "directionality", OUTSIDE["directionality"]]
+        names += ["size", "positions", "random symmetry", "random directionality"]
         lines = []
         for row in self:
-            (*s, random_s), (*d, random_d) = (_score_cells(row, score) for score in SHOWN)
+            s, s_outside, random_s = _score_cells(row, "symmetry")
+            d, d_outside, random_d = _score_cells(row, "directionality")
             size = f"{row.n_layers} x {row.d_model}"
-            lines.append([row.model, row.part, *s, *d, size, row.positions, random_s, random_d])
+            lines.append([row.model, row.part, s, s_outside, d, d_outside, size, row.positions, random_s, random_d])
         return filled(names, lines)
 
     def sentences(self) -> list[str]:
@@ -216,11 +216,11 @@ def model_rows(rows: Sequence[dict]) -> list[ModelRow]:
     found = []
     for part in dict.fromkeys(row["part"] for row in rows):
         layers = [row for row in rows if row["part"] == part and row["head"] == SUM]
-        first, live = layers[0], [row for row in layers if not is_dead(row)]
+        live = [row for row in layers if not is_dead(row)]
         known = bool(live) and not any(map(without_law, live))
+        shapes = {(row["d_model"], row["rank"], row["gamma"], row["convention"]) for row in live if known}
         columns: dict[str, Any] = {}
         for score in SHOWN:
-            shapes = {(row["d_model"], row["rank"], row["gamma"], row["convention"]) for row in live if known}
             bands = [laws_of_shape(*shape)[score].band for shape in shapes]
             columns |= {
                 score: median(row[score] for row in live) if live else math.nan,
@@ -228,17 +228,21 @@ def model_rows(rows: Sequence[dict]) -> list[ModelRow]:
                 f"{score}_null_high": max((high for _, high in bands), default=math.nan),
                 f"{score}_outside": sum(outside(row, score) for row in live) if known else None,
             }
-        same = {name: first[name] for name in ("model", "revision", "positions", "d_model", "convention", "gamma")}
+        names = ("model", "revision", "positions", "d_model", "convention", "gamma")  # equal in all layers
+        same = {name: layers[0][name] for name in names}
         found.append(ModelRow(**same, part=part, n_layers=len(layers), n_scored=len(live), **columns))
     return found
 
 
 def _score_cells(row: ModelRow, score: str) -> tuple[str, str, str]:
-    value, low, high, out = (getattr(row, f"{score}{of}") for of in ("", "_null_low", "_null_high", "_outside"))
+    """The cells of a score: its median, the number of layers outside, and the range of random layers."""
+    value, n_outside = getattr(row, score), getattr(row, f"{score}_outside")
     if math.isnan(value):
         return "zero", "", ""
-    known = out is not None
-    return f"{value:.4f}", f"{out} of {row.n_scored}" if known else "", f"{low:.3f} to {high:.3f}" if known else ""
+    if n_outside is None:
+        return f"{value:.4f}", "", ""
+    low, high = getattr(row, f"{score}_null_low"), getattr(row, f"{score}_null_high")
+    return f"{value:.4f}", f"{n_outside} of {row.n_scored}", f"{low:.3f} to {high:.3f}"
 
 
 def drawn(title: str, names: Sequence[str], cells: Sequence[Sequence[str]], notes: Sequence[str]) -> str:
@@ -261,6 +265,12 @@ def _side(name: str) -> Literal["left", "right"]:
     return "left" if name in ("", "model", "part", "positions") else "right"
 
 
-def _html_cell(cell: str, style: str) -> str:
+def _html_heading(name: str, side: str) -> str:
+    return f'<th style="text-align: {side}">{escape(name)}</th>'
+
+
+def _html_cell(cell: str, side: str) -> str:
     text = escape(cell.strip())
-    return f'<td style="{style}">{f"<b>{text}</b>" if text.endswith("*") else text}</td>'
+    if text.endswith("*"):
+        text = f"<b>{text}</b>"
+    return f'<td style="text-align: {side}; white-space: nowrap">{text}</td>'

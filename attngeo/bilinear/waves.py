@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attngeo.bilinear.form import BilinearForm
+from attngeo.bilinear.moments import square_and_trace
 from attngeo.errors import MatrixError
 
 
@@ -64,15 +65,23 @@ def octave_scores(
     n = len(rows)
     if n < 2:
         raise MatrixError(f"{n} position has no waves; give the rows of at least two positions.")
-    q, k = (factor.detach().double() for factor in (form.per_head() if per_head else form.merged()))
-    centred = rows.detach().double() - rows.detach().double().mean(0)
-    q, k = centred @ q, centred @ k
-    square, trace = _sums(q, k)
+    q, k = position_factors(form, rows, per_head)
+    square, trace = square_and_trace(q, k)
     scores = {0: (_ratio(trace, square), torch.ones_like(square))}
     for period, (low, high) in octaves(n).items():
-        part, part_trace = _sums(_in_waves(q, low, high), _in_waves(k, low, high))
+        part, part_trace = square_and_trace(_in_waves(q, low, high), _in_waves(k, low, high))
         scores[period] = (_ratio(part_trace, part), _ratio(part, square))
     return scores
+
+
+def position_factors(
+    form: BilinearForm, rows: Float[Tensor, "n d"], per_head: bool = False
+) -> tuple[Float[Tensor, "*heads n r"], Float[Tensor, "*heads n r"]]:
+    """``P W_q`` and ``P W_k`` in float64, where P are the position rows minus their mean."""
+    rows = rows.detach().double()
+    centred = rows - rows.mean(0)
+    wq, wk = form.per_head() if per_head else form.merged()
+    return centred @ wq.detach().double(), centred @ wk.detach().double()
 
 
 def _in_waves(x: Float[Tensor, "*heads n r"], low: int, high: int) -> Float[Tensor, "*heads k r"]:
@@ -84,12 +93,6 @@ def _in_waves(x: Float[Tensor, "*heads n r"], low: int, high: int) -> Float[Tens
         cosines = torch.cat([cosines[..., :-1, :], cosines[..., -1:, :] / 2**0.5], -2)
         sines = sines[..., :-1, :]
     return torch.cat([cosines, sines], -2)
-
-
-def _sums(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """``||M||^2`` and ``Tr(M M)`` of ``M = a b^T``, computed from products of the factors."""
-    crossed = b.mT @ a
-    return ((a.mT @ a) * (b.mT @ b)).sum((-2, -1)), (crossed * crossed.mT).sum((-2, -1))
 
 
 def _ratio(a: Tensor, b: Tensor) -> Tensor:
