@@ -1,6 +1,7 @@
 """``attngeo diff``: how W_qk changed from one checkpoint to others, layer by layer."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -32,10 +33,11 @@ def command(checkpoints, per_head, gamma, convention, asked, output, model_type)
     mute_hub()
     names, compared = _spread(checkpoints), []
     for name in names:
-        path = local_path(name)
-        adapter = (path / "adapter_config.json").is_file() and not (path / "config.json").is_file() and compared
-        source, merged = (names[0], name) if adapter else (name, None)
-        compared.append(Compared(name, open_checkpoint(source, adapter=merged, model_type=model_type)))
+        if compared and _is_adapter(local_path(name)):
+            opened = open_checkpoint(names[0], adapter=name, model_type=model_type)
+        else:
+            opened = open_checkpoint(name, model_type=model_type)
+        compared.append(Compared(name, opened))
     require_alike(compared, per_head)
     rows = []
     with screen().status(f"comparing {len(compared)} checkpoints"):
@@ -47,6 +49,11 @@ def command(checkpoints, per_head, gamma, convention, asked, output, model_type)
     deliver(rows, View(title, *cells(rows, letters), legend + summary(rows, letters)), form, output)
 
 
+def _is_adapter(path: Path) -> bool:
+    """Whether a folder contains LoRA weights without a model."""
+    return (path / "adapter_config.json").is_file() and not (path / "config.json").is_file()
+
+
 def _spread(checkpoints: Sequence[str]) -> list[str]:
     """The names of two or more checkpoints. The folder of a run is replaced by the checkpoints of its steps."""
     from attngeo.checkpoints.repositories import saved_steps
@@ -55,20 +62,19 @@ def _spread(checkpoints: Sequence[str]) -> list[str]:
     if len(checkpoints) > 1:  # if several are named, a folder that is itself a model means only this model
         steps = {name: [] if local_path(name) in saved else saved for name, saved in steps.items()}
     each = [str(step) for name in steps for step in (steps[name] or [name])]
-    if len(each) < 2:
-        why = (
-            f"a comparison needs at least two checkpoints, but only {', '.join(each) or 'none'} was given; add another"
-            " one, or give a run that was trained with --keep-checkpoints and with a --checkpoint-every below --steps"
+    if len(each) > 1:
+        return list(dict.fromkeys(each))
+    if len(checkpoints) > 1:
+        raise ParameterError(
+            f"{each[0]} was given {len(checkpoints)} times, but is a single checkpoint; give another one to compare it"
+            " with."
         )
-        if len(checkpoints) > 1:
-            why = (
-                f"{each[0]} was given {len(checkpoints)} times, but is a single checkpoint; give another one to"
-                " compare it with"
-            )
-        elif each and not local_path(each[0]).exists():
-            why = (
-                f"there is no folder {each[0]} here, and a model with this id on the Hub would be a single checkpoint;"
-                " check the path, or give a second checkpoint"
-            )
-        raise ParameterError(f"{why}.")
-    return list(dict.fromkeys(each))
+    if each and not local_path(each[0]).exists():
+        raise ParameterError(
+            f"there is no folder {each[0]} here, and a model with this id on the Hub would be a single checkpoint;"
+            " check the path, or give a second checkpoint."
+        )
+    raise ParameterError(
+        f"a comparison needs at least two checkpoints, but only {', '.join(each) or 'none'} was given; add another one,"
+        " or give a run that was trained with --keep-checkpoints and with a --checkpoint-every below --steps."
+    )

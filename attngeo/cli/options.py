@@ -4,7 +4,6 @@ work."""
 from collections.abc import Callable
 from functools import reduce
 from pathlib import Path
-from typing import NoReturn
 
 import click
 
@@ -12,17 +11,9 @@ from attngeo.bilinear.conventions import GAMMA, Convention, require_gamma
 from attngeo.cli.formats import SUFFIXES
 from attngeo.errors import ParameterError
 
-
-class _Place(click.Path):
-    """Leaves out of click's words for a folder in the place of a file that it is a file."""
-
-    def fail(self, message: str, param: click.Parameter | None = None, ctx: click.Context | None = None) -> NoReturn:
-        super().fail(message.removeprefix(self.name.title()), param, ctx)
-
-
-FILE = _Place(path_type=Path, dir_okay=False)
-FOLDER = _Place(path_type=Path, file_okay=False)
-CHECKPOINT = _Place()  # a path or a Hub id; the shell completes paths
+FILE = click.Path(path_type=Path, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+CHECKPOINT = click.Path()  # a path or a Hub id; the shell completes paths
 
 
 def several(*options: Callable) -> Callable:

@@ -64,15 +64,11 @@ def command(checkpoints, per_head, gamma, convention, asked, output, plot, layer
     """
     form = format_of(asked, output)
     if len(checkpoints) > 1:
-        given = {"--per-head": per_head, "--plot": plot, "--layer": layer, "--head": head, "--positions": positions}
-        given |= {f"--{name}": opening[name] for name in ("revision", "subfolder", "adapter")}
-        if of_one := [name for name, value in given.items() if value not in (None, False, "")]:
-            raise ParameterError(
-                f"{of_one[0]} can only be used for one model, but {len(checkpoints)} models are named; score one at a"
-                " time."
-            )
-        return _several(checkpoints, gamma, convention, form, output, opening)
-    (checkpoint,) = checkpoints
+        of_one = {"--per-head": per_head, "--plot": plot, "--layer": layer, "--head": head, "--positions": positions}
+        of_one |= {f"--{name}": opening[name] for name in ("revision", "subfolder", "adapter")}
+        _require_none_given(of_one, len(checkpoints))
+        _several(checkpoints, gamma, convention, form, output, opening)
+        return
     if plot is not None and plot.suffix.lower() not in PICTURES:
         raise ParameterError(
             f"the name {plot} does not end with the suffix of an image format; use one of {', '.join(PICTURES)}."
@@ -80,43 +76,55 @@ def command(checkpoints, per_head, gamma, convention, asked, output, plot, layer
     require_place(plot)
     if head is not None and layer is None:
         raise ParameterError("--head needs --layer, because heads are numbered within each layer.")
-    if plot is not None or form == "html":
+    if drawn := plot is not None or form == "html":
         with needs("plot", "a figure"):
-            from attngeo.plot.score_figure import matrix_figure, score_figure
+            import attngeo.plot.score_figure  # noqa: F401  before anything is read
     from attngeo.bilinear.summary import cells, summary  # this imports torch, for which --help should not wait
     from attngeo.checkpoints.opening import open_checkpoint
     from attngeo.checkpoints.rows import notes, title
 
     mute_hub()
+    (checkpoint,) = checkpoints
     with screen().status(f"Looking for {checkpoint}"):
         opened = open_checkpoint(checkpoint, **opening)
     unread = opened.unread
     if layer is not None:
-        layers = {plan.layer for plan in opened.plans}
-        if layer not in layers:
-            raise ParameterError(f"{opened.name} has no layer {layer}. {_there('layer', layers)}")
-        heads = {number for plan in opened.plans if plan.layer == layer for number in plan.numbers}
-        if head not in (None, *heads):
-            raise ParameterError(f"Layer {layer} of {opened.name} has no head {head}. {_there('head', heads)}")
-        opened.plans = [plan for plan in opened.plans if plan.layer == layer and head in (None, *plan.numbers)]
+        opened.plans = _selected(opened, layer, head)
     rows, missing = _scored(opened, gamma, per_head or head is not None, convention, positions)
     rows = [row for row in rows if head is None or row["head"] == head]
     remarks = [*missing, *notes(opened, convention, unread, rows if layer is None else ())]
     view = View(title(opened, gamma, convention), *cells(rows), [*summary(rows), *remarks])
-    if plot is not None or form == "html":
-        forms = {}
-        for plan in opened.plans if layer is not None else ():
-            whole = opened.read(plan).form
-            forms[plan.part] = whole if head is None else whole.alone(plan.numbers.index(head))
-        if layer is None:
-            figure = score_figure(rows)
-        else:
-            figure = matrix_figure(opened.name, forms, layer, head, opened.reading.matrix)
-        view = view._replace(svg=figure.svg(), alt=figure.alt)
+    if drawn:
+        figure = _figure(opened, rows, layer, head)
+        if form == "html":
+            view = view._replace(svg=figure.svg(), alt=figure.alt)
         if plot is not None:
             figure.save(plot)
             say(f"Figure written to {plot}")
     deliver(_with_remarks(rows, [remarks] * len(rows), form), view, form, output)
+
+
+def _require_none_given(options: dict, n_models: int) -> None:
+    """Refuse options that can only be used for one model."""
+    for name, value in options.items():
+        if value not in (None, False, ""):
+            raise ParameterError(
+                f"{name} can only be used for one model, but {n_models} models are named; score one at a time."
+            )
+
+
+def _selected(opened, layer: int, head: int | None) -> list:
+    """The plans for one layer of each part of the checkpoint. If a head is given, they contain this head."""
+    numbers = {plan.layer for plan in opened.plans}
+    if layer not in numbers:
+        raise ParameterError(f"{opened.name} has no layer {layer}. {_there('layer', numbers)}")
+    plans = [plan for plan in opened.plans if plan.layer == layer]
+    heads = {number for plan in plans for number in plan.numbers}
+    if head is None:
+        return plans
+    if head not in heads:
+        raise ParameterError(f"Layer {layer} of {opened.name} has no head {head}. {_there('head', heads)}")
+    return [plan for plan in plans if head in plan.numbers]
 
 
 def _there(what: str, numbers: set[int]) -> str:
@@ -124,6 +132,19 @@ def _there(what: str, numbers: set[int]) -> str:
     if len(numbers) == 1:
         return f"Its only {what} has the number {min(numbers)}."
     return f"Its {what}s have the numbers {min(numbers)} to {max(numbers)}."
+
+
+def _figure(opened, rows: list[dict], layer: int | None, head: int | None):
+    """The scores of all layers, or the matrix of the selected layer or head of each part."""
+    from attngeo.plot.score_figure import matrix_figure, score_figure
+
+    if layer is None:
+        return score_figure(rows)
+    forms = {}
+    for plan in opened.plans:
+        form = opened.read(plan).form
+        forms[plan.part] = form if head is None else form.alone(plan.numbers.index(head))
+    return matrix_figure(opened.name, forms, layer, head, opened.reading.matrix)
 
 
 def _scored(checkpoint, gamma: float, per_head: bool, convention: str, positions: bool) -> tuple[list[dict], list[str]]:

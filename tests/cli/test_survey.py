@@ -1,10 +1,13 @@
 import json
 import shutil
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import torch
+from edited_files import edit_json
 
+from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.opening import open_checkpoint
 from attngeo.errors import ParameterError
 from attngeo.experiments.survey.record import Model, record_folder
@@ -104,10 +107,17 @@ def test_rounded_weights_are_asked_for_and_quiet_says_nothing(weights, tmp_path,
         assert (code, out) == (0, expected) and (tmp_path / "m0" / "quantised.csv").is_file()
 
 
+@mock.patch.dict(ARCHITECTURES)
 def test_workers_give_the_same_records_as_one_process(weights, tmp_path, attngeo):
     pytest.importorskip("distributed")
+    other, mine = shutil.copytree(weights / "m1", tmp_path / "m1"), tmp_path / "mine.yml"
+    edit_json(other / "config.json", model_type="another")  # which workers must be told
+    stack = '{part: encoder, module: "encoder.layer.{}.attention.self", query: query, key: key}'
+    mine.write_text(f"- model_types: [another]\n  stacks: [{stack}]\n")
     for folder, options in (("here", []), ("workers", ["--workers", 2])):
-        code, out, _ = attngeo("survey", weights / "m0", weights / "m1", "-o", tmp_path / folder, *options)
+        call = ("survey", weights / "m0", other, "--register", mine, "-o", tmp_path / folder, *options)
+        code, out, _ = attngeo(*call)
+        ARCHITECTURES.pop("another")
         assert code == 0 and sorted(out.splitlines()) == [str(tmp_path / folder / name) for name in ("m0", "m1")]
     for file in ("layers.csv", "heads.csv", "images.npz"):
         here, there = (tmp_path / folder / "m0" / file for folder in ("here", "workers"))
