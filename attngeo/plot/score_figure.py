@@ -22,7 +22,8 @@ def score_figure(rows: Sequence[dict]) -> CaptionedFigure:
     Layers are joined by a line, heads are dots, and the range of 95 % of random weights is grey. Filled markers are
     outside this range.
     """
-    parts, lawless = list(dict.fromkeys(row["part"] for row in rows)), any(map(without_law, rows))
+    parts = list(dict.fromkeys(row["part"] for row in rows))
+    lawless = any(map(without_law, rows))
     figure, grid = new_figure(
         min(12.0, 2.4 + 3.8 * len(parts)), 6.0, rows=2, columns=len(parts), sharex="col", sharey="row", squeeze=False
     )

@@ -73,49 +73,68 @@ def new_figure(
 def one_column(figure: Figure) -> Figure:
     """A copy for narrow screens, with the panels below one another and with their original height."""
     copy = pickle.loads(pickle.dumps(figure))  # otherwise it cannot be copied
-    panels = {axes: axes.get_subplotspec() for axes in copy.axes if axes.get_subplotspec() is not None}
-    places = {axes: (spec.rowspan.start, spec.colspan.start) for axes, spec in panels.items()}  # row, column
-    grid = next(iter(panels.values())).get_gridspec()
-    share, heights = copy.get_figheight() / sum(grid.get_height_ratios()), grid.get_height_ratios()
-    stacked = [heights[row] for row, _ in places.values()]
-    copy.set_size_inches(NARROW, share * sum(stacked))
-    if grid.ncols > 1:
-        below = GridSpec(len(panels), 1, figure=copy, height_ratios=stacked)
-        for spec, (axes, (row, column)) in zip(below, places.items(), strict=True):
-            beside = next(other for other, (r, _) in places.items() if r == row)
-            above = [other for other, (_, c) in places.items() if c == column]
-            axes.set_subplotspec(spec)
-            axes.tick_params(labelleft=True, labelbottom=True)  # which shared axes had on one panel
-            axes.set_ylabel(axes.get_ylabel() or beside.get_ylabel())
-            axes.set_xlabel(axes.get_xlabel() or above[-1].get_xlabel())
-            axes.set_title(axes.get_title(loc="left") or above[0].get_title(loc="left"), loc="left")
-    keys = {}  # of legends that stand below the panels: words, and the handle that they explain
+    panels = [axes for axes in copy.axes if axes.get_subplotspec() is not None]
+    _stack(copy, panels)
     for axes in panels:
-        axes.set_xlabel(textwrap.fill(axes.get_xlabel(), LETTERS))
-        ticks = [text.get_text() for text in axes.get_yticklabels()]
-        if max(map(len, ticks), default=0) > NUMBER_LETTERS:  # words, which leave less room for the panel and its label
-            axes.set_xlabel(axes.get_xlabel(), loc="right")
-        if any(len(words) > TICK_LETTERS and "$" not in words for words in ticks):
-            broken = [textwrap.fill(words, TICK_LETTERS) for words in ticks]
-            needed = LINE * len(ticks) * max(words.count("\n") + 1 for words in broken)
-            room = axes.get_position().height * copy.get_figheight()
-            taller = len(panels) == 1 and max(map(len, ticks)) > SMALL_LETTERS
-            if taller and needed > room:
-                copy.set_figheight(copy.get_figheight() + needed - room)
-            if taller or needed <= room:
-                axes.set_yticks(axes.get_yticks(), broken)
-            else:
-                axes.tick_params(axis="y", labelsize="x-small")
-    legends = [legend for legend in map(Axes.get_legend, panels) if legend]
-    if len(panels) > 1:  # the legend of one of several panels may be about this panel alone
-        legends = [legend for legend in legends if not legend.get_bbox_to_anchor().width]
-    for legend in (*copy.legends, *legends):
-        words = [textwrap.fill(text.get_text(), LETTERS) for text in legend.get_texts()]
-        keys |= dict(zip(words, legend.legend_handles, strict=True))
-        legend.remove()
-    if keys:
-        copy.legend(keys.values(), keys, loc="outside lower left", ncols=1)
+        _break_labels(axes, alone=len(panels) == 1)
+    _legends_below(copy, panels)
     return copy
+
+
+def _stack(figure: Figure, panels: list[Axes]) -> None:
+    """Put the panels below one another, with the labels that shared axes and titles have on one of them alone."""
+    specs = [axes.get_subplotspec() for axes in panels]
+    places = {axes: (spec.rowspan.start, spec.colspan.start) for axes, spec in zip(panels, specs, strict=True)}
+    grid = specs[0].get_gridspec()
+    heights = grid.get_height_ratios()
+    stacked = [heights[row] for row, _ in places.values()]
+    figure.set_size_inches(NARROW, figure.get_figheight() / sum(heights) * sum(stacked))
+    if grid.ncols == 1:
+        return
+    below = GridSpec(len(panels), 1, figure=figure, height_ratios=stacked)
+    for spec, (axes, (row, column)) in zip(below, places.items(), strict=True):
+        beside = next(other for other, (r, _) in places.items() if r == row)
+        above = [other for other, (_, c) in places.items() if c == column]
+        axes.set_subplotspec(spec)
+        axes.tick_params(labelleft=True, labelbottom=True)
+        axes.set_ylabel(axes.get_ylabel() or beside.get_ylabel())
+        axes.set_xlabel(axes.get_xlabel() or above[-1].get_xlabel())
+        axes.set_title(axes.get_title(loc="left") or above[0].get_title(loc="left"), loc="left")
+
+
+def _break_labels(axes: Axes, alone: bool) -> None:
+    """Break long labels into lines. A panel that is alone may become taller; otherwise, its words become smaller."""
+    axes.set_xlabel(textwrap.fill(axes.get_xlabel(), LETTERS))
+    ticks = [text.get_text() for text in axes.get_yticklabels()]
+    longest = max(map(len, ticks), default=0)
+    if longest > NUMBER_LETTERS:  # words, which leave less room for the panel and its label
+        axes.set_xlabel(axes.get_xlabel(), loc="right")
+    if not any(len(words) > TICK_LETTERS and "$" not in words for words in ticks):
+        return
+    broken = [textwrap.fill(words, TICK_LETTERS) for words in ticks]
+    needed = LINE * len(ticks) * max(words.count("\n") + 1 for words in broken)
+    room = axes.get_position().height * axes.figure.get_figheight()
+    taller = alone and longest > SMALL_LETTERS
+    if taller and needed > room:
+        axes.figure.set_figheight(axes.figure.get_figheight() + needed - room)
+    if taller or needed <= room:
+        axes.set_yticks(axes.get_yticks(), broken)
+    else:
+        axes.tick_params(axis="y", labelsize="x-small")
+
+
+def _legends_below(figure: Figure, panels: list[Axes]) -> None:
+    """Replace the legends by one below the panels, except those that may be about one of several panels alone."""
+    legends = [legend for legend in map(Axes.get_legend, panels) if legend]
+    if len(panels) > 1:
+        legends = [legend for legend in legends if not legend.get_bbox_to_anchor().width]
+    handles = {}  # by the words that explain them
+    for legend in (*figure.legends, *legends):
+        words = [textwrap.fill(text.get_text(), LETTERS) for text in legend.get_texts()]
+        handles |= dict(zip(words, legend.legend_handles, strict=True))
+        legend.remove()
+    if handles:
+        figure.legend(handles.values(), handles, loc="outside lower left", ncols=1)
 
 
 def plain_panel(axes: Axes) -> None:
@@ -179,8 +198,8 @@ class CaptionedFigure:
     savefig = save  # its name in matplotlib
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict[str, str], dict]:
-        words = {kind: typeset(" ".join(text.split())) for kind, text in (("caption", self.caption), ("alt", self.alt))}
-        words = {"name": self.name} | words
-        text = f"{words['name']}: {words['alt']}"
+        caption, alt = (typeset(" ".join(text.split())) for text in (self.caption, self.alt))
+        words = {"name": self.name, "caption": caption, "alt": alt}
+        text = f"{self.name}: {alt}"
         data = {"image/svg+xml": self.svg(), "text/plain": text, NARROW_SVG: self.svg(narrow=True)}
         return data, {METADATA_KEY: {"figure": words}}
