@@ -4,17 +4,21 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from attngeo.errors import AttngeoError, MissingExtra, absent
+
 __version__ = "0.2.0"
 
-_CHECKPOINTS = ("Attention", "AttentionLayer", "Tower", "open_checkpoint", "open_model", "register_architecture")
-_ELSEWHERE = {**dict.fromkeys(_CHECKPOINTS, "checkpoints"), "AttngeoError": "errors"}
-_SCORES = ("Scores", "directionality_score", "score", "score_heads", "symmetry_score")
-_ELSEWHERE |= {**dict.fromkeys(_SCORES, "bilinear.scores"), "BilinearForm": "bilinear.form"}
-_TABLES = ("ModelRow", "ModelTable", "ScoreTable")
-_ELSEWHERE |= {**dict.fromkeys(_TABLES, "bilinear.tables"), "ScoreRow": "bilinear.rows"}
-_ELSEWHERE["score_table"] = "checkpoints.rows"
-_ELSEWHERE["initialise"] = "initialisations"
-_ELSEWHERE["ScoreCallback"] = "trainer_callback"
+_MODULES = {  # of the public names, imported when one of them is first used
+    "bilinear.form": ("BilinearForm",),
+    "bilinear.rows": ("ScoreRow",),
+    "bilinear.scores": ("Scores", "directionality_score", "score", "score_heads", "symmetry_score"),
+    "bilinear.tables": ("ModelRow", "ModelTable", "ScoreTable"),
+    "checkpoints": ("Attention", "AttentionLayer", "Tower", "open_checkpoint", "open_model", "register_architecture"),
+    "checkpoints.rows": ("score_table",),
+    "initialisations": ("initialise",),
+    "trainer_callback": ("ScoreCallback",),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
     "Attention",
     "AttentionLayer",
@@ -50,21 +54,18 @@ if TYPE_CHECKING:
     from attngeo.checkpoints.models import open_model
     from attngeo.checkpoints.opening import open_checkpoint
     from attngeo.checkpoints.rows import score_table
-    from attngeo.errors import AttngeoError
     from attngeo.initialisations import initialise
     from attngeo.trainer_callback import ScoreCallback as ScoreCallback
 
 
 def __getattr__(name: str):
-    if name not in _ELSEWHERE:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'attngeo' has no attribute {name!r}")
-    from attngeo.errors import MissingExtra, absent
-
     try:
-        return getattr(import_module(f"attngeo.{_ELSEWHERE[name]}"), name)
+        return getattr(import_module(f"attngeo.{_MODULE_OF[name]}"), name)
     except MissingExtra as error:  # help(), dir() and hasattr() ask for every name
         return absent(name, error)
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_ELSEWHERE})
+    return sorted({*__all__, *_MODULE_OF})
