@@ -51,11 +51,11 @@ class MarkovChain:
 
     def sample(self, n_samples: int, n_tokens: int, generator: torch.Generator) -> Int[Tensor, "samples n"]:
         """Independent sequences of token numbers, (samples, N)."""
-        tokens = torch.multinomial(self.start.expand(n_samples, -1), 1, generator=generator)
+        columns = [torch.multinomial(self.start.expand(n_samples, -1), 1, generator=generator)]
         for _ in range(n_tokens - 1):
-            following = torch.multinomial(self.transition[tokens[:, -1]], 1, generator=generator)
-            tokens = torch.cat([tokens, following], dim=1)
-        return tokens
+            last = columns[-1][:, 0]
+            columns.append(torch.multinomial(self.transition[last], 1, generator=generator))
+        return torch.cat(columns, dim=1)
 
     def pair_covariances(self, n_offsets: int) -> PairCovariances:
         """``K_m = Pr[t_i = a, t_{i+m} = b] - Pr[a] Pr[b]`` of a stationary chain for m from 0; K_-m = K_m^T."""

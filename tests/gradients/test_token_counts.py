@@ -1,7 +1,6 @@
 """Texts of a chain, and what is counted in them."""
 
 import torch
-from notebook_code import notebook
 
 from attngeo.gradients.token_counts import MarkovChain, counted_covariances
 
@@ -21,7 +20,7 @@ def test_marginals_and_samples_of_a_chain():
 
 
 def test_pairs_counted_in_a_text_are_those_of_its_chain():
-    chain = notebook("positions_theory").CHAIN
+    chain = MarkovChain.random(3, 0.4, torch.Generator().manual_seed(5)).stationary()
     ids = chain.sample(1, 40_000, torch.Generator().manual_seed(0))[0]
     torch.testing.assert_close(counted_covariances(ids, 3, 4), chain.pair_covariances(4), atol=0.01, rtol=0)
     first = counted_covariances(torch.tensor([0, 0, 1]), 2, 2)[1]  # pairs 00, 01: independent
