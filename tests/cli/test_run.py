@@ -84,10 +84,11 @@ def test_bad_input_is_one_sentence_and_writes_nothing(here, refused, monkeypatch
 
 @pytest.mark.parametrize("failed", [0, 1])
 def test_the_result_is_opened_where_something_opens_it(here, attngeo, monkeypatch, failed):
-    opened = []
-    monkeypatch.setattr(click, "launch", lambda path: opened.append(path) or failed)
+    done = []
+    monkeypatch.setattr(rerun, "execute_and_write", lambda *given, **options: done.append("written"))
+    monkeypatch.setattr(click, "launch", lambda path: done.append(path) or failed)
     code, _, err = attngeo("run", "other", "--open", "-o", "page.ipynb")
-    assert code == 0 and opened == ["page.ipynb"] and ("No program" in err) == bool(failed)
+    assert code == 0 and done == ["written", "page.ipynb"] and ("No program" in err) == bool(failed)
 
 
 def test_the_listing_names_chapters_parameters_types_and_meanings(here, attngeo):
