@@ -92,7 +92,7 @@ def of_two_coordinates(words: str, measured: Iterable[Tensor], expected: Iterabl
 
 kinds = updates_by_assumption(n_tokens, n_sequences, n_draws, **profile)
 directionality = score_batch(kinds[THEOREM]).directionality
-glue("errors-times-keys", typeset(" ".join(errors_times_keys(kinds).split())))
+glue("errors-times-keys", typeset(errors_times_keys(kinds)))
 glue("exponent", exponent)
 glue("ar-d", directionality.mean(), "+.2f")
 glue("ar-d-error", directionality.std() / n_draws**0.5, ".2f")

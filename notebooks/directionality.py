@@ -41,16 +41,15 @@ import pandas as pd
 import torch
 
 from attngeo.bilinear.scores import GAMMA, Convention, directionality_of
-from attngeo.experiments.runs.numbers_in_words import as_percent, as_score, share_of
-from attngeo.experiments.survey.families import auc
+from attngeo.experiments.runs.numbers_in_words import as_percent, as_score
 from attngeo.experiments.survey.measured import named, read_records
 from attngeo.files.checkout import data
 from attngeo.plot.typeset import typeset
+from chapters.pretrained_survey.measures import of_modality
 from chapters.two_scores import told
 from chapters.two_scores.thresholds import WIDE, by_threshold, random_median, turning, turning_beyond_chance
 from chapters.two_scores.norms import FORMULAS, STACK, layer_scores, longest_over_mean, stacks
-from chapters.training_scores import released_gaps, released_pairs
-from chapters.training_scores.tables import LARGER, gap_outcome
+from chapters.training_scores.prose import ends_of_released_models
 from chapters.two_scores.laws import (
     first_positive_limit,
     norms_of_one_column,
@@ -67,11 +66,6 @@ from livingpaper.released_results import released_results
 LOW = 1.0  # a threshold that is compared with the next, whatever the threshold of the page is
 HIGH = 3.0
 SIZED = 64  # rows from which the formula for the share of positive scores is accurate
-
-
-def in_prose(text: str) -> str:
-    """A sentence in one line, with its minus signs."""
-    return typeset(" ".join(text.split()))
 
 
 # %% tags=["remove-input"]
@@ -274,14 +268,6 @@ show(sign_of_directionality(gamma=gamma, n=n_strong, seed=seed))
 # %% tags=["remove-cell"]
 low, high = gpt_2(LOW), gpt_2(HIGH)
 assert low["directionality"] > 0 > high["directionality"]  # "of rows", "of columns"
-pairs = released_pairs()
-more_directional = pairs["d, decoder"] < pairs["d, encoder"]
-apart = [gap.label for gap in (*released_gaps(12), *released_gaps(4)) if gap_outcome(gap) == LARGER]
-assert len(apart) == 1 and set(apart) <= set(pairs.loc[more_directional, "text"])  # "one of these differences"
-text = released_results()[
-    lambda results: results["counted"] & (results["modality"] == "text") & (results["figure"] == "2")
-]
-encoders, decoders = (text.loc[text["attention"] == kind, "d"] for kind in ("bidirectional", "causal"))
 wide, of_families = (
     stacks(LOW).query(f"width >= {WIDE}"),
     stacks(LOW).groupby(["attention", "family"])["modality"].first(),
@@ -304,7 +290,7 @@ for name, words in {
     "proven": strength("proven"),
     "not-shown": strength("not shown"),
 }.items():
-    glue(name, in_prose(words))
+    glue(name, typeset(words))
 for name, value in {
     "gpt2-low": as_score(low["directionality"]),
     "gpt2-high": as_score(high["directionality"]),
@@ -320,8 +306,8 @@ for name, value in {
     "wide": WIDE,
     "n-strong": n_strong,
     "share-over": f"{100 * rows_behind_one_column(gamma)[0]:.2g}",
-    "released-share": as_percent(auc(encoders, decoders)),
-    "d-holds": share_of(more_directional.sum(), len(pairs)),
+    "released-share": as_percent(of_modality("text", "d", released_results()).auc),
+    "d-holds": ends_of_released_models()["d-holds"],
 }.items():
     glue(name, value)
 

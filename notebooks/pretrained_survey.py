@@ -26,11 +26,11 @@
 leave_out: list = []  # families of models to leave out, such as ALBERT or GPT; the page lists none by default
 
 # %% tags=["remove-cell"]
-from attngeo.experiments.runs.numbers_in_words import as_percent, spelled
+from attngeo.experiments.runs.numbers_in_words import as_percent, joined_by_and, share_of, spelled
 from attngeo.experiments.survey.families import GROUPS, least_told, of_families
 from chapters.heads_or_sum.evidence import PARTS, evidence, families, heads_outside, whole
 from chapters.heads_or_sum.pictures import symmetry_of_families
-from chapters.pretrained_survey import sizes, told
+from chapters.pretrained_survey import sizes, tables, told
 from chapters.pretrained_survey.by_family import symmetry_by_family
 from chapters.pretrained_survey.chosen import chosen, without
 from chapters.pretrained_survey.measures import end_against_half, of_modality, recorded_weights
@@ -46,23 +46,23 @@ SOURCE = (
 
 models = chosen(leave_out)
 released = models.released
-won, pairs = told.pairs_won(released)
+won, pairs = tables.pairs_won(released)
 unsized = told.of_unknown_size(models.stacks)
-glue("pairs", told.share(won, pairs))
-glue("share", told.percent(won, pairs))
+glue("pairs", share_of(won, pairs))
+glue("share", as_percent(won / pairs))
 decided = told.is_decided(models.results)
 glue("answer", f"For published language models, this is {'true' if decided else 'not certain'}.")
 glue("strength", strength("solid" if decided else "not shown"))
-glue("by-size", told.one_line(told.by_size(released)))
-glue("equal-size-short", told.one_line(told.of_equal_size_in_short(released)))
-glue("equal-size", told.one_line(told.equal_size(released, models.read)))
+glue("by-size", told.by_size(released))
+glue("equal-size-short", told.of_equal_size_in_short(released))
+glue("equal-size", told.equal_size(released, models.read))
 
 # %% tags=["remove-input"]
 symmetry_by_family(models, told.left_out(unsized))
 
 # %% tags=["remove-cell"]
 in_figure = released_results().query("figure == '2'")
-own = told.families_won(models.stacks)
+won_read, pairs_read = tables.families_won(models.stacks)
 encoders = models.stacks.query("attention == 'bidirectional'")
 count = of_families(models.stacks, ["symmetry"])["attention"].value_counts()
 least = least_told(count["bidirectional"], count["causal"])
@@ -71,21 +71,21 @@ for name, value in {
     "n-left-out": int((~in_figure["counted"]).sum()),
     "n-families": released.query("part == 'encoder'")["family"].nunique(),
     "n-encoders": int((released["part"] == "encoder").sum()),
-    "pairs-read": told.share(*own),
-    "share-read": told.percent(*own),
-    "which-read-text": told.one_line(told.which_read_text(models.stacks)),
-    "text-alone": told.one_line(told.of_text_alone(models.stacks)),
+    "pairs-read": share_of(won_read, pairs_read),
+    "share-read": as_percent(won_read / pairs_read),
+    "which-read-text": told.which_read_text(models.stacks),
+    "text-alone": told.of_text_alone(models.stacks),
     "pairs-of-families": told.of_families_alone(models.results),
-    "learned": told.share(len(sizes.with_learned_positions(released)), int((released["part"] == "encoder").sum())),
+    "learned": share_of(len(sizes.with_learned_positions(released)), int((released["part"] == "encoder").sum())),
     "other-modalities": told.other_modalities(models.results),
     "n-families-encoders": count["bidirectional"],
     "n-families-decoders": count["causal"],
     "least": as_percent(1 - least),
     "most": as_percent(least),
-    "not-masked": told.joined(encoders[~encoders["objective"].str.startswith("masked")]["family"].unique()),
-    "exceptions": told.one_line(told.exceptions(released)),
-    "reversed-halves": told.one_line(told.reversed_halves(models.results)),
-    "reverse-of-the-rule": told.one_line(told.reverse_of_the_rule(models.stacks)),
+    "not-masked": joined_by_and(encoders[~encoders["objective"].str.startswith("masked")]["family"].unique()),
+    "exceptions": told.exceptions(released),
+    "reversed-halves": told.reversed_halves(models.results),
+    "reverse-of-the-rule": told.reverse_of_the_rule(models.stacks),
 }.items():
     glue(name, value)
 
@@ -117,7 +117,7 @@ for name, value in {
 
 # %% tags=["remove-input"]
 table(
-    told.modalities(models.results),
+    tables.modalities(models.results),
     name="tab-survey-modalities",
     caption="Number of released models that count as evidence, and share of the pairs in which the encoder has the higher"
     " symmetry score. In models that contain both an encoder and a decoder, we compare these two parts of the same model.",
@@ -206,7 +206,6 @@ show(section_3_symmetry_at_equal_size(leave_out))
 
 # %% tags=["remove-cell"]
 of_families_here = without(families(whole(evidence().layers), PARTS), leave_out)
-middle = of_families_here.groupby("attention")[["heads", "symmetry"]].median()
 outside = heads_outside(evidence())
 exception = (
     " The encoder of BART g2p is less symmetric than some decoders ([see below](#the-models-whose-weights-we-read))."
@@ -214,15 +213,13 @@ exception = (
     else ""
 )
 for name, value in {
-    "falls": told.one_line(told.falls_with_size(released)),
+    "falls": told.falls_with_size(released),
     "equal": spelled(sizes.EQUAL),
-    "inside": told.one_line(told.inside_encoder_decoder_models(models.halves)),
+    "inside": told.inside_encoder_decoder_models(models.halves),
     "largest": told.largest_encoder(released),
     "unsized": told.left_out(unsized) + exception,
-    **{f"heads-{part}s": f"{middle.loc[kind, 'heads']:.2f}" for part, kind in GROUPS.items()},
-    **{f"sum-{part}s": f"{middle.loc[kind, 'symmetry']:.2f}" for part, kind in GROUPS.items()},
     **{f"outside-{part}s": as_percent(outside[kind]) for part, kind in GROUPS.items()},
-    "heads-told": told.one_line(told.heads_against_sum(of_families_here)),
+    "heads-told": told.heads_against_sum(of_families_here),
 }.items():
     glue(name, value)
 
@@ -236,7 +233,7 @@ for name, value in {
 
 # %% tags=["remove-input"]
 table(
-    told.read_here(models.stacks),
+    tables.read_here(models.stacks),
     name="tab-survey-read",
     caption="Pairs of an encoder family and a decoder family in which the encoder has the higher symmetry score, for several"
     " choices among the models that we scored ourselves.",

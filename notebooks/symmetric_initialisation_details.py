@@ -186,7 +186,6 @@ show(scale_of_the_released_recipe(seed=seed))
 
 # %% tags=["remove-cell"]
 paper_width = trained_widths()[4]
-glue("scale-12", scale_factor(768), ".2f")
 glue("logit-mini", self_logit(paper_width, heads=4), ".2f")
 glue("logit-released", self_logit(paper_width, heads=4, scale=scale_factor(paper_width)), ".2f")
 speed = printed_table("1").dropna().set_index(["layers", "dataset"])["speed_up_percent"]

@@ -33,36 +33,15 @@
 # We know the second fact only from [a second-hand reading](../notation.md#the-audit) of the authors' code.
 
 # %% tags=["remove-cell"]
-from chapters.training_scores.planned import OF_CHARACTERS, difference_table, planned_of, planned_pairs
-from chapters.training_scores import (
-    ENCODER,
-    SCATTER,
-    beside,
-    case,
-    climb_of,
-    counted,
-    doubt,
-    encoder_minus_decoder,
-    random_gap_sd,
-    recorded,
-    released_course,
-    released_ends,
-    released_gaps,
-    released_over_steps,
-    released_pairs,
-    spoken_of,
-)
-from chapters.training_scores.tables import (
-    gap_outcome,
-    growth_of_ours,
-    LARGER,
-    released_end_table,
-)
+from chapters.training_scores import prose
+from chapters.training_scores.figures import released_over_steps
+from chapters.training_scores.measures import beside, doubt, encoder_minus_decoder
+from chapters.training_scores.planned import difference_table
+from chapters.training_scores.released import counted, released_ends
+from chapters.training_scores.tables import released_end_table
 from livingpaper.claims.claim import Verdict, claim
-from livingpaper.claims.seed_intervals import Training
 from livingpaper.display.page import glue, show, table
 from livingpaper.display.strength import strength
-from attngeo.experiments.runs.numbers_in_words import joined_by_and, number, share_of, spelled
 
 SECOND = "the second paragraph of Section 4.1"
 
@@ -197,108 +176,18 @@ table(
 )
 
 # %% tags=["remove-cell"]
-pairs, course = released_pairs(), released_course()
-decoders = course[course["part"] == "decoder"]
-small, deep = decoders[decoders["layers"] == 4], decoders[decoders["layers"] == 12]
-more_symmetric = pairs["s, encoder"] > pairs["s, decoder"]
-more_directional = pairs["d, decoder"] < pairs["d, encoder"]
-assert more_symmetric.all() and more_directional.sum() <= len(pairs) / 2  # title and lead
-assert set(pairs.loc[more_directional, "layers"]) == {12}  # "namely the 12-layer pairs on"
-# columns dominate at the end of training, in the 12-layer decoders from the first recorded step on
-assert (course["end"] < 0).all() and (deep["first"] < 0).all()
-assert deep["first step"].nunique() == 1 and (small["end"] < small["first"]).all()
-moves = course[course["layers"] == 12].assign(move=lambda rows: rows["end"] - rows["first"])
-moves = moves.pivot(index="text", columns="part", values="move")
-assert (moves["encoder"] < 0).all() and (moves["encoder"] < moves["decoder"]).all()
-encoders = course[course["part"] == "encoder"]
-assert (encoders["last step above 0"] > 0).mean() > 0.5  # "in most of the authors' encoders"
-apart = [gap.label for gap in (*released_gaps(12), *released_gaps(4)) if gap_outcome(gap) == LARGER]
-assert len(apart) == 1 and apart[0] in [gap.label for gap in released_gaps(12) if gap_outcome(gap) == LARGER]
-
-ends = released_ends("s")
-ends_4 = ends[ends["layers"] == 4]
-assert ends_4["decoder"].max() < 0
-
-# the planned experiments
-planned = {
-    (score, positions, experiment): case(pair, "", pair.difference(score))
-    for score in ("symmetry", "directionality")
-    for experiment, positions, pair in planned_pairs()
-}
-
-
-def planned_cases(score: str, positions: str) -> dict:
-    """By experiment."""
-    return {experiment: found for (of, kind, experiment), found in planned.items() if (of, kind) == (score, positions)}
-
-
-learned, rotary = (planned_cases("symmetry", positions) for positions in ("learned", "rotary"))
-assert all(found.met for found in learned.values()) and not any(found.met for found in rotary.values())
-d_of = {positions: planned_cases("directionality", positions) for positions in ("learned", "rotary")}
-d_learned, d_rotary = (
-    [found for experiment, found in cases.items() if experiment in OF_CHARACTERS] for cases in d_of.values()
+numbers = (
+    prose.ends_of_released_models()
+    | prose.course_of_released_models()
+    | prose.planned_experiments()
+    | prose.growth_of_symmetry()
+    | prose.sizes_of_models()
 )
-assert all(found.met for found in d_learned) and not any(found.met for found in d_rotary)
-on_subwords = [
-    found for cases in d_of.values() for experiment, found in cases.items() if experiment not in OF_CHARACTERS
-]
-assert not any(found.met or found.reversed for found in on_subwords)
-
-# growth of the symmetry score
-grown = growth_of_ours()
-assert all(climb.growth.value > 0 for climb in grown)
-first_rotary = climb_of(planned_of(ENCODER, "rotary")["positions_characters"])
-assert first_rotary.fall.low > 0 and first_rotary.mean.iloc[-1] < 0.1  # "hardly grows"
-
-trained = [Training.of(run.config) for run in recorded()]
-trained += [Training.of(pair.first.config) for _, _, pair in planned_pairs()]
-layers, widths, tokens = (sorted({getattr(one, of) for one in trained}) for of in ("layers", "width", "tokens"))
-paper = spoken_of()
-
-# %% tags=["remove-cell"]
-for name, value in {
-    "s-holds": share_of(more_symmetric.sum(), len(pairs)),
-    "n-released": len(pairs),
-    "n-models": 2 * len(pairs),
-    "d-holds": share_of(more_directional.sum(), len(pairs)),
-    "d-which": joined_by_and(list(pairs.loc[more_directional, "text"])),
-    "n-apart": spelled(len(apart)),
-    "which-apart": apart[0],
-    "n-runs": len(recorded()),
-    "n-experiments": spelled(len(difference_table("symmetry"))),
-    "scatter": spelled(SCATTER),
-    "gap-sd-12": number(random_gap_sd(12), 2),
-    "gap-sd-4": number(random_gap_sd(4), 2),
-    "our-layers": joined_by_and(list(map(str, layers))),
-    "our-widths": " or ".join(map(str, widths)),
-    "least-tokens": f"{tokens[0] / 1e6:.1f}",
-    "most-tokens": f"{tokens[-1] / 1e6:.1f}",
-    "paper-width": paper.width,
-    "paper-tokens": f"{paper.tokens / 1e9:.1f}",
-    "skew-least": number(ends_4["decoder"].min(), 2),
-    "skew-most": number(ends_4["decoder"].max(), 2),
-    "n-learned": spelled(len(learned)),
-    "n-rotary": spelled(len(rotary)),
-    "n-rotary-decoders": spelled(sum(found.reversed for found in rotary.values())),
-    "first-step": f"{deep['first step'].iloc[0]:,}",
-    "last-step": f"{deep['steps'].iloc[0]:,}",
-    "n-grown-settings": spelled(len(grown)),
-    "n-grown-beyond": spelled(sum(climb.growth.low > 0 for climb in grown)),
-    "rotary-peak": number(first_rotary.mean.max(), 2),
-    "rotary-end": number(first_rotary.mean.iloc[-1], 2),
-    "d-learned-met": spelled(len(d_learned)),
-    "d-rotary-characters": spelled(len(d_rotary)),
-    "d-rotary-negative": share_of(sum(found.estimate.value < 0 for found in d_rotary), len(d_rotary)),
-    "d-rotary-reversed": spelled(sum(found.reversed for found in d_rotary)),
-    "d-first-low": number(deep["first"].min(), 2),
-    "d-first-high": number(deep["first"].max(), 2),
-    "d-end-low": number(deep["end"].min(), 2),
-    "d-end-high": number(deep["end"].max(), 2),
-    "measured": strength("measured, unexplained"),
-    "in-small-models": strength("in small models"),
-    "not-shown": strength("not shown"),
-}.items():
-    glue(name, value)
+for name, text in numbers.items():
+    glue(name, text)
+glue("measured", strength("measured, unexplained"))
+glue("in-small-models", strength("in small models"))
+glue("not-shown", strength("not shown"))
 
 # %% [markdown]
 # ## What this means for you

@@ -39,33 +39,33 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from chapters.training_scores.planned import DECODER, ENCODER, TYPES, planned_of
-from chapters.training_scores import (
-    LETTERS,
-    SCATTER,
+from chapters.training_scores.figures import by_layer, over_steps
+from chapters.training_scores.measures import (
     SETTLED,
-    SPREADS,
     arms_of,
     at_equal_steps,
     beside,
-    by_layer,
     case,
     cases_of_layers,
     change,
     climb_of,
     climbs,
-    contrast_table,
-    counted,
-    decoders_of_12_layers,
     doubt,
-    formula_table,
     encoder_minus_decoder,
     least_layer,
-    over_steps,
     pairs_of,
+    recorded,
+    spoken_of,
+)
+from chapters.training_scores.planned import DECODER, ENCODER, TYPES, planned_of
+from chapters.training_scores.released import (
+    LETTERS,
+    SCATTER,
+    SPREADS,
+    counted,
+    decoders_of_12_layers,
     random_gap_sd,
     random_median_sd,
-    recorded,
     released_course,
     released_ends,
     released_gaps,
@@ -73,10 +73,11 @@ from chapters.training_scores import (
     released_training,
     scattered,
     skew_shares,
-    spoken_of,
 )
 from chapters.training_scores.tables import (
+    contrast_table,
     decoder_change_table,
+    formula_table,
     growth_table,
     measure_table,
     our_decoders,

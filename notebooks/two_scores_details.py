@@ -78,11 +78,6 @@ def normal_matrices(n: int, draws: int, seed: int) -> Float[Tensor, "draws n n"]
     return torch.randn(draws, n, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def in_prose(text: str) -> str:
-    """A sentence in one line, with its minus signs."""
-    return typeset(" ".join(text.split()))
-
-
 def parts(m: Float[Tensor, "*draws n n"]) -> tuple[Float[Tensor, "*draws n n"], Float[Tensor, "*draws n n"]]:
     """Symmetric and skew-symmetric part (Eq. 16)."""
     return (m + m.mT) / 2, (m - m.mT) / 2
@@ -93,7 +88,7 @@ glue("n-positive", first_positive_limit())
 glue("positive-256", 100 * positive_share(256), ".0f")
 glue("gamma", gamma, "g")
 glue("layer-sd", directionality_sd(768, gamma), ".2f")
-glue("random-high", in_prose(told.range_of_random(LARGER)))
+glue("random-high", typeset(told.range_of_random(LARGER)))
 glue("head-sd", head_directionality_sd(768, 64, gamma), ".2f")
 for name, law in laws_of_shape(768, 768, gamma).items():
     for side, end in (("low", law.mean - law.half_width), ("high", law.mean + law.half_width)):
@@ -632,7 +627,7 @@ scores = one_column_scores(n_strong, gamma, seed)
 one_column_by_threshold(scores, n_strong, gamma)
 
 # %% tags=["remove-cell"]
-glue("one-column", in_prose(told.one_column(scores[gamma].mean(1).tolist(), n_strong, gamma)))
+glue("one-column", typeset(told.one_column(scores[gamma].mean(1).tolist(), n_strong, gamma)))
 
 # %% [markdown]
 # {glue:md}`one-column:myst` {numref}`tab-first-wrong` lists, for several thresholds, the smallest number of rows for which a
@@ -668,7 +663,7 @@ def at_a_factor_of_2(definition: float, released: float, tables: float) -> str:
 
 
 at_two = frame[frame["factor"] == 2].groupby("formula")["directionality d"].mean()
-glue("at-two", in_prose(at_a_factor_of_2(*(at_two[words] for words in FORMULAS))))
+glue("at-two", typeset(at_a_factor_of_2(*(at_two[words] for words in FORMULAS))))
 
 # %% [markdown]
 # {glue:md}`at-two:myst`
@@ -731,8 +726,8 @@ def other_formulas(n=768, factor=1000.0, draws=16, seed=0):
 show(other_formulas(seed=seed))
 
 # %% tags=["remove-cell"]
-glue("separated", in_prose(told.separated(gamma)))
-glue("at-other-thresholds", in_prose(told.separated_at_other_thresholds()))
+glue("separated", typeset(told.separated(gamma)))
+glue("at-other-thresholds", typeset(told.separated_at_other_thresholds()))
 
 # %% [markdown]
 # ## Encoders and decoders by three formulas

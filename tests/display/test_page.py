@@ -36,9 +36,16 @@ def test_checks_are_shown_as_lines_that_unfold_and_recorded_as_json_even_when_no
 
 
 @pytest.mark.parametrize(
-    "value, spec, text", [(0.52, ".4f", "0.5200"), (3, "", "3"), ("a<b", "", "a<b"), (1e6, ",.0f", "1,000,000")]
+    "value, spec, text",
+    [
+        (0.52, ".4f", "0.5200"),
+        (3, "", "3"),
+        ("a<b", "", "a<b"),
+        (1e6, ",.0f", "1,000,000"),
+        ("a sentence on\n    two lines, 99\N{NO-BREAK SPACE}%", "", "a sentence on two lines, 99\N{NO-BREAK SPACE}%"),
+    ],
 )
-def test_a_glued_number_is_the_formatted_text(shown, value, spec, text):
+def test_a_glued_value_is_the_formatted_text_in_one_line(shown, value, spec, text):
     page.glue("x", value, spec)
     data, metadata = shown[0]
     assert format_plain_text(data[f"{page.GLUE_PREFIX}text/plain"], "s") == text

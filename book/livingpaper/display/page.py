@@ -6,6 +6,7 @@ reads captions, labels and results of checks from the metadata of the outputs, u
 
 import html
 import json
+import re
 
 import pandas as pd
 from IPython.display import display
@@ -39,12 +40,12 @@ def show(*results: Result, unfolded: bool = False) -> None:
 
 
 def glue(name: str, value: object, spec: str = "") -> None:
-    """Keep ``format(value, spec)`` for the prose of the same page. The name must not contain a colon.
+    """Keep ``format(value, spec)``, in one line, for the prose of the same page. The name must not contain a colon.
 
     The prose shows it with ``{glue:text}`name` ``, or with ``{glue:md}`name:myst` `` if it is a sentence with formulas.
     """
     text = format(value, spec)
-    text = text if isinstance(value, str) else typeset(text)
+    text = re.sub("[ \n]+", " ", text) if isinstance(value, str) else typeset(text)
     display(
         {
             f"{GLUE_PREFIX}text/plain": repr(text),

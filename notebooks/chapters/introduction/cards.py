@@ -1,27 +1,11 @@
-"""The first page's sentences with their verdicts, and its cards: a claim of the paper, what is said of it, where."""
+"""The cards of the front page: a claim of the paper, what is said of it, and where."""
 
 from importlib import resources
-from typing import NamedTuple
 
 import yaml
 
 from livingpaper.display.check_line import badge
 from livingpaper.display.verdicts import Account
-
-
-class Sentence(NamedTuple):
-    """What can be repeated, and one number for it."""
-
-    says: str  # MyST: the sentence
-    verdicts: str  # HTML: badges, or what to do
-    because: str  # MyST: the number
-    page: str  # where more is said, as a link
-
-
-def sentences(*said: Sentence) -> str:
-    """MyST of a numbered list."""
-    rows = (f"1. **{s.says}** {s.verdicts} {s.because} [More]({s.page})" for s in said)
-    return "\n".join(["::::{div} front-sentences", *rows, "::::"])
 
 
 def cards(paper: Account) -> str:

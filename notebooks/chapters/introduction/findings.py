@@ -16,6 +16,7 @@ from chapters.positions import told
 from chapters.pretrained_survey.measures import of_modality, recorded_weights
 from chapters.symmetric_initialisation import starts
 from chapters.symmetric_initialisation.speed_ups import speed_up_of
+from chapters.symmetric_initialisation.told import of_encoders
 from chapters.symmetric_updates import correlations, in_short, in_training
 from livingpaper.claims import Verdict
 from livingpaper.claims.published import printed_table
@@ -220,7 +221,7 @@ def forbidding(experiment: positions.Judged) -> Finding:
 def symmetric_start() -> Finding:
     """Planned comparisons of encoders that start symmetric with encoders that start random."""
     plans = starts.planned()
-    asked = [p for p in starts.about_symmetry(plans) if p.encoder and p.plan != starts.AGAIN]
+    asked = of_encoders(starts.about_symmetry(plans))
     compared_losses = {p.plan: p.primary.difference() for p in asked}
     lower = [name for name, gap in compared_losses.items() if gap.high < -starts.BAND]
     assert lower == ["confirm_mini"] and not any(gap.low > 0 for gap in compared_losses.values())

@@ -3,14 +3,11 @@
 import pandas as pd
 
 from attngeo.experiments.runs.numbers_in_words import number
-from attngeo.experiments.survey.models import registry
 from attngeo.plot.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
-from chapters.pretrained_survey.measures import recorded_weights
-from chapters.pretrained_survey.sizes import PARTS, rank_correlation, read_by_size, released_by_size
+from chapters.pretrained_survey.chosen import chosen
+from chapters.pretrained_survey.sizes import TOYS, rank_correlation
 from livingpaper.display.interactive import Interactive
-from livingpaper.released_results import released_results
 
-TOYS = "stories"  # in the name of a model: it was trained on TinyStories, short stories made for small models
 FIRST = "BERT-tiny"  # the model that is named when the page opens
 MARKERS = {"released": "o", "half": "s", "read": "o"}
 # Names beside points, and how far beside, in pixels; the others are shown on pointing at them.
@@ -37,21 +34,8 @@ def language_models() -> pd.DataFrame:
     Returns:
         Columns name, part, parameters, s, positions, family, source ("released", "half" or "read") and toy.
     """
-    results = released_results()
-    counted = results[results["counted"] & (results["modality"] == "text") & results["attention"].isin(PARTS)]
-    released = counted.assign(
-        name=counted["model"],
-        part=counted["attention"].map(PARTS),
-        source=counted["figure"].map(lambda figure: "half" if figure == "S2" else "released"),
-    )
-    read = read_by_size(recorded_weights().stacks).rename(columns={"model": "name"}).assign(source="read")
-    kinds = {(model.name, model.part): model.positions for model in registry()}
-    read = read.assign(positions=[kinds[at] for at in zip(read["name"], read["part"], strict=True)])
-    columns = ["name", "part", "parameters", "s", "positions", "family", "source"]
-    models = pd.concat([released[columns], read[columns]], ignore_index=True)
-    return models.assign(
-        parameters=models["parameters"].astype(float), toy=models["name"].str.lower().str.contains(TOYS)
-    )
+    models = chosen().every.rename(columns={"model": "name"})
+    return models.assign(toy=models["name"].str.lower().str.contains(TOYS))
 
 
 def models_by_size(models: pd.DataFrame) -> Interactive:
@@ -81,7 +65,7 @@ def _still(models: pd.DataFrame) -> CaptionedFigure:
     panel.axhline(0, color=NEUTRAL, linewidth=0.8)
     panel.set(xscale="log", xlabel="parameters", ylabel="symmetry score s")
     figure.legend(loc="outside lower center", ncols=3)
-    rho = number(rank_correlation(released_by_size(released_results()), "encoder"), 2)
+    rho = number(rank_correlation(models[models["source"] == "released"], "encoder"), 2)
     caption = (
         f"Symmetry scores (median over layers) of {len(models)} language models, plotted against the number of"
         " parameters. The encoder and the decoder of an encoder–decoder model are shown as two separate points. Filled"

@@ -15,10 +15,9 @@ from chapters import positions
 from chapters.introduction.findings import means
 from chapters.positions.told import MINI
 from chapters.positions_pictures import repetition
-from chapters.pretrained_survey.sizes import rank_correlation, released_by_size
+from chapters.pretrained_survey.sizes import rank_correlation
 from chapters.why.places import SYMMETRIC, places_table
 from chapters.why.places import of_ours as of_small_encoders
-from livingpaper.released_results import released_results
 
 PAPER = "https://arxiv.org/abs/2502.10927"
 SCORED = "minilm-l6-v2"  # the model of the example
@@ -184,9 +183,8 @@ def how_to_read(models: pd.DataFrame) -> str:
 
 def about_sizes(models: pd.DataFrame) -> str:
     """What the plot of models by size shows (MyST)."""
-    released = released_by_size(released_results())
-    encoders = released[released["part"] == "encoder"]
-    rho = rank_correlation(released, "encoder")
+    encoders = models.query("source == 'released' and part == 'encoder'")
+    rho = rank_correlation(encoders, "encoder")
     assert rho < -0.8
     t5 = models.query("family == 'T5' and source == 'half'")
     of_encoders = t5.query("part == 'encoder'").sort_values("parameters")

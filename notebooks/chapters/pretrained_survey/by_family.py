@@ -7,26 +7,23 @@ from matplotlib.lines import Line2D
 from attngeo.experiments.runs.numbers_in_words import joined_by_and, number
 from attngeo.plot.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
 from chapters.pretrained_survey.chosen import Chosen
-from chapters.pretrained_survey.sizes import PARTS
+from chapters.pretrained_survey.sizes import PARTS, TOYS
 
-GROUPS = {  # of points: words in the legend, marker and filling
+SOURCES = {  # of scores: words in the legend, marker and filling
     "released": ("released score", "o", "full"),
     "half": ("released score, half of an encoder-decoder model", "s", "full"),
     "read": ("our own score", "o", "none"),
 }
 
-TOYS = "stories"  # in the name of a family: its models were trained on TinyStories, short stories made for small models
-
 
 @house_style()
 def symmetry_by_family(models: Chosen, unsized: str) -> CaptionedFigure:
     """A point for each model; ``unsized`` is a sentence about the models whose size is not known."""
-    groups = {"released": models.released, "half": models.halves, "read": models.read}
-    rows = pd.concat([of.assign(group=group) for group, of in groups.items()], ignore_index=True)
+    rows = models.every
     order = _in_order(rows)
     figure, panel = new_figure(7.4, 1.4 + 0.23 * len(order))
-    for (group, part), drawn in rows.groupby(["group", "part"]):
-        _, marker, fill = GROUPS[group]
+    for (source, part), drawn in rows.groupby(["source", "part"]):
+        _, marker, fill = SOURCES[source]
         colour = PART_COLOURS[part]
         panel.scatter(
             drawn["s"],
@@ -43,7 +40,7 @@ def symmetry_by_family(models: Chosen, unsized: str) -> CaptionedFigure:
     handles = [Line2D([], [], marker="o", linestyle="none", color=PART_COLOURS[of], label=of) for of in PARTS.values()]
     handles += [
         Line2D([], [], marker=marker, linestyle="none", color=NEUTRAL, fillstyle=fill, label=words)
-        for words, marker, fill in GROUPS.values()
+        for words, marker, fill in SOURCES.values()
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     count = models.released.groupby("part").size()
@@ -57,7 +54,7 @@ def symmetry_by_family(models: Chosen, unsized: str) -> CaptionedFigure:
     show models that we scored ourselves. {toys_told} {unsized}"""
     alt = f"""Dot plot of the symmetry score with a row for each of {len(order)} families. The released encoders have a median
     of {medians["encoder"]}, and the released decoders have a median of {medians["decoder"]}."""
-    return CaptionedFigure(figure, "fig-survey-families-of-text", " ".join(caption.split()), alt)
+    return CaptionedFigure(figure, "fig-survey-families-of-text", caption, alt)
 
 
 def _in_order(rows: pd.DataFrame) -> list[str]:

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from attngeo.errors import ParameterError
-from attngeo.experiments.survey.families import GROUPS
 from chapters.pretrained_survey.measures import recorded_weights
-from chapters.pretrained_survey.sizes import halves_by_size, read_by_size, released_by_size
+from chapters.pretrained_survey.sizes import PARTS, halves_by_size, read_by_size, released_by_size
 from livingpaper.released_results import released_results
 
 FEWEST = 2  # families of encoders and of decoders that a comparison needs
@@ -36,6 +35,12 @@ class Chosen:
         """Language models whose weights were read and whose size is known."""
         return read_by_size(self.stacks)
 
+    @property
+    def every(self) -> pd.DataFrame:
+        """All of these models, with a column ``source``: released, half or read."""
+        sources = {"released": self.released, "half": self.halves, "read": self.read}
+        return pd.concat([rows.assign(source=source) for source, rows in sources.items()], ignore_index=True)
+
 
 def without(rows: pd.DataFrame, leave_out: Sequence[str]) -> pd.DataFrame:
     """Rows of all families but these."""
@@ -54,16 +59,12 @@ def chosen(leave_out: Sequence[str] = ()) -> Chosen:
     if unknown := [family for family in leave_out if family not in known]:
         raise ParameterError(f"There is no family {unknown[0]!r} to leave out; the families are {', '.join(known)}.")
     left = Chosen(without(results, leave_out), without(stacks, leave_out))
-    for words, models in (("released language models", left.released), ("models whose weights we read", _parts(left))):
-        for part in GROUPS:
+    read = left.stacks.assign(part=left.stacks["attention"].map(PARTS))
+    for words, models in (("released language models", left.released), ("models whose weights we read", read)):
+        for part in PARTS.values():
             if models[models["part"] == part]["family"].nunique() < FEWEST:
                 raise ParameterError(
                     f"Without {', '.join(leave_out)}, the {words} have fewer than {FEWEST} families of {part}s; leave"
                     " out fewer families."
                 )
     return left
-
-
-def _parts(left: Chosen) -> pd.DataFrame:
-    kinds = {kind: part for part, kind in GROUPS.items()}
-    return left.stacks.assign(part=left.stacks["attention"].map(kinds))

@@ -22,6 +22,7 @@ from attngeo.experiments.survey.measured import layer_medians, named, read_quant
 from livingpaper.released_results import released_results
 
 LETTERS = {"s": "symmetry", "d": "directionality"}
+MODALITIES = {"language": "text", "vision": "vision", "audio": "audio"}
 # of the released d; of Figures S1 (audio) and S2 no checkpoint was read that could tell
 FORMULAS = {"2": "directionality_tables", "S1 vision": "directionality_released"}
 
@@ -40,12 +41,12 @@ def of_modality(modality: str, score: str, results: pd.DataFrame) -> Separation:
 
     Of text, models that have an encoder and a decoder are left to Figure S2.
     """
-    return _separation(_counted(modality, results), "attention", ("bidirectional", "causal"), score)
+    return _separation(counted(modality, results), "attention", ("bidirectional", "causal"), score)
 
 
 def families_of_modality(modality: str, score: str, results: pd.DataFrame) -> Compared:
     """The same, where a family counts once in either group, with the mean of its models."""
-    means = _counted(modality, results).groupby(["family", "attention"])[score].mean()
+    means = counted(modality, results).groupby(["family", "attention"])[score].mean()
     return compared(means.reset_index(), score)
 
 
@@ -58,15 +59,15 @@ def halves(score: str, results: pd.DataFrame) -> pd.DataFrame:
 
 def all_separations(results: pd.DataFrame) -> pd.DataFrame:
     """Every AUC among models that count: columns models, score, and those of `Separation`."""
-    modalities = {"language": "text", "vision": "vision", "audio": "audio"}
     return pd.DataFrame(
         {"models": words, "score": score} | vars(of_modality(modality, score, results))
-        for words, modality in modalities.items()
+        for words, modality in MODALITIES.items()
         for score in LETTERS
     )
 
 
-def _counted(modality: str, results: pd.DataFrame) -> pd.DataFrame:
+def counted(modality: str, results: pd.DataFrame) -> pd.DataFrame:
+    """The released models of a modality that count, without the halves of encoder-decoder models."""
     return results[results["counted"] & (results["modality"] == modality) & (results["figure"] != "S2")]
 
 

@@ -7,10 +7,12 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from attngeo.experiments.runs.numbers_in_words import number
+from attngeo.experiments.survey.models import registry
 from chapters.pretrained_survey.parameters import recorded_parameters
 
 EQUAL = 2  # two models are of equal size if one has at most so many times the parameters of the other
 PARTS = {"bidirectional": "encoder", "causal": "decoder"}
+TOYS = "stories"  # in the name of a model or a family: trained on TinyStories, short stories made for small models
 CLASSES = {  # of sizes, in parameters: from, below
     "below 30 million": (0, 30e6),
     "30 to 200 million": (30e6, 200e6),
@@ -25,16 +27,12 @@ def released_by_size(results: pd.DataFrame) -> pd.DataFrame:
     Returns:
         Columns model, family, part, positions, parameters (as the authors' file states them), s.
     """
-    counted = results[results["counted"] & (results["figure"] == "2") & results["attention"].isin(PARTS)]
-    rows = counted.assign(part=counted["attention"].map(PARTS), parameters=counted["parameters"].astype(float))
-    return rows[["model", "family", "part", "positions", "parameters", "s"]].reset_index(drop=True)
+    return _of_parts(results[results["counted"] & (results["figure"] == "2")])
 
 
 def halves_by_size(results: pd.DataFrame) -> pd.DataFrame:
     """The same of the encoders and the decoders of Figure S2, each half with the parameters of the whole model."""
-    drawn = results[(results["figure"] == "S2") & results["attention"].isin(PARTS)]
-    rows = drawn.assign(part=drawn["attention"].map(PARTS), parameters=drawn["parameters"].astype(float))
-    return rows[["model", "family", "part", "parameters", "s"]].reset_index(drop=True)
+    return _of_parts(results[results["figure"] == "S2"])
 
 
 def read_by_size(stacks: pd.DataFrame) -> pd.DataFrame:
@@ -42,12 +40,18 @@ def read_by_size(stacks: pd.DataFrame) -> pd.DataFrame:
 
     Models without a known number of parameters are left out (`chapters.pretrained_survey.parameters`).
     """
-    text = stacks[(stacks["modality"] == "text") & stacks["attention"].isin(PARTS)]
-    known = text.assign(
-        part=text["attention"].map(PARTS), parameters=text["model"].map(recorded_parameters()), s=text["symmetry"]
-    )
-    known = known.dropna(subset="parameters")
-    return known[["model", "family", "part", "parameters", "s"]].reset_index(drop=True)
+    text = stacks[stacks["modality"] == "text"]
+    sized = text.assign(parameters=text["model"].map(recorded_parameters()), s=text["symmetry"])
+    sized = sized.dropna(subset="parameters")
+    kinds = {(model.name, model.part): model.positions for model in registry()}
+    return _of_parts(sized.assign(positions=[kinds[at] for at in zip(sized["model"], sized["part"], strict=True)]))
+
+
+def _of_parts(models: pd.DataFrame) -> pd.DataFrame:
+    """The encoders and decoders among the models."""
+    own = models[models["attention"].isin(PARTS)]
+    own = own.assign(part=own["attention"].map(PARTS), parameters=own["parameters"].astype(float))
+    return own[["model", "family", "part", "positions", "parameters", "s"]].reset_index(drop=True)
 
 
 def rank_correlation(models: pd.DataFrame, part: str) -> float:

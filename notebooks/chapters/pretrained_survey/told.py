@@ -6,8 +6,8 @@ import pandas as pd
 
 from attngeo.experiments.runs.numbers_in_words import as_percent, joined_by_and, number, share_of, spelled
 from attngeo.experiments.survey.families import compared, of_families
-from chapters.pretrained_survey.choices import ALL, TEXT_ALONE, WITHOUT_FEW_BITS, choices
-from chapters.pretrained_survey.measures import families_of_modality, halves, of_modality
+from chapters.pretrained_survey.choices import TEXT_ALONE, choices
+from chapters.pretrained_survey.measures import MODALITIES, families_of_modality, halves, of_modality
 from chapters.pretrained_survey.parameters import recorded_parameters
 from chapters.pretrained_survey.sizes import (
     CLASSES,
@@ -17,36 +17,11 @@ from chapters.pretrained_survey.sizes import (
     rank_correlation,
     with_learned_positions,
 )
+from chapters.pretrained_survey.tables import decoder_families, families_won
 
 FALLS = -0.5  # a rank correlation of s with size below which we say that s falls with size
 ONE_LAYER = {"TinyStories-1Layer-21M": "which has a single layer"}
-MODALITIES = {"language": "text", "vision": "vision", "audio": "audio"}
 WHOLE_NAMES = {"iGPT": "ImageGPT"}  # of families with a short name in the registry
-CHOICES = {  # of models whose weights were read: as `families.choices` calls them, and as the page does
-    ALL: "all models",
-    "without models of one layer": "all models with more than one layer",
-    WITHOUT_FEW_BITS: "all models with weights that are not rounded to 8 or 4 bits",
-    TEXT_ALONE: "language models only",
-}
-
-
-def pairs_won(models: pd.DataFrame) -> tuple[int, int]:
-    """Pairs of an encoder and a decoder in which the encoder has the higher s, and how many pairs there are."""
-    pairs = pairs_of(models)
-    return int((pairs["difference"] > 0).sum()), len(pairs)
-
-
-def families_won(stacks: pd.DataFrame) -> tuple[int, int]:
-    """The same of families, each of which counts once in either group with the mean of its models."""
-    families = of_families(stacks, ["symmetry"])
-    sides = [families[families["attention"] == kind]["symmetry"] for kind in ("bidirectional", "causal")]
-    won = sum(int((s > sides[1]).sum()) for s in sides[0])
-    return won, len(sides[0]) * len(sides[1])
-
-
-def percent(won: int, of: int) -> str:
-    """``99 %``, kept on one line."""
-    return as_percent(won / of)
 
 
 def is_decided(results: pd.DataFrame) -> bool:
@@ -151,39 +126,6 @@ def inside_encoder_decoder_models(halves_of: pd.DataFrame) -> str:
         {own["model"].iloc[-1]} (rank correlation {rho}). Size alone therefore does not explain the symmetry."""
 
 
-def modalities(results: pd.DataFrame) -> pd.DataFrame:
-    """A row per modality of the released models that count: how many there are, and in how many pairs encoders lead."""
-    rows = []
-    for words, modality in MODALITIES.items():
-        if not decoder_families(results, modality):
-            continue
-        found = of_modality(modality, "s", results)
-        families = families_of_modality(modality, "s", results).separation
-        pairs = found.n_first * found.n_second
-        won = round(found.auc * pairs)
-        rows.append(
-            {
-                "models": words,
-                "encoders (families)": f"{found.n_first} ({families.n_first})",
-                "decoders (families)": f"{found.n_second} ({families.n_second})",
-                "the encoder scores higher": f"{won} of {pairs} pairs ({percent(won, pairs)})",
-            }
-        )
-    drawn = halves("s", results)
-    if len(drawn):
-        won, count = int((drawn["difference"] > 0).sum()), f"{len(drawn)} ({drawn['family'].nunique()})"
-        both = {"encoders (families)": count, "decoders (families)": count}
-        words = f"{won} of {len(drawn)} models ({percent(won, len(drawn))})"
-        rows.append({"models": "encoder-decoder language models"} | both | {"the encoder scores higher": words})
-    return pd.DataFrame(rows)
-
-
-def decoder_families(results: pd.DataFrame, modality: str) -> list[str]:
-    """Families of the released decoders of a modality that count and are not halves of encoder-decoder models."""
-    own = results[results["counted"] & (results["modality"] == modality) & (results["figure"] != "S2")]
-    return sorted(own[own["attention"] == "causal"]["family"].unique())
-
-
 def other_modalities(results: pd.DataFrame) -> str:
     """Why the comparison decides nothing in vision and in audio."""
     alone = {
@@ -232,32 +174,11 @@ def of_text_alone(stacks: pd.DataFrame) -> str:
     chosen = of_families(choices(stacks)[TEXT_ALONE])
     won, pairs = families_won(choices(stacks)[TEXT_ALONE])
     said = f"""Among the language models that we scored ourselves, the encoder has the higher score in
-        {share_of(won, pairs)} pairs of an encoder family and a decoder family ({percent(won, pairs)})"""
+        {share_of(won, pairs)} pairs of an encoder family and a decoder family ({as_percent(won / pairs)})"""
     if compared(chosen, "symmetry").side == 1:
         return f"{said}, which is more than expected by chance."
     return f"""{said}, but with so few families, this result could be due to chance. A *family* is a group of models
         that share authors, data or a training recipe."""
-
-
-def read_here(stacks: pd.DataFrame) -> pd.DataFrame:
-    """A row for each choice of the models that we read: families, pairs in which encoders lead, and whether that decides."""
-    rows = []
-    chosen = choices(stacks)
-    for name, words in CHOICES.items():
-        won, pairs = families_won(chosen[name])
-        sides = of_families(chosen[name], ["symmetry"])["attention"].value_counts()
-        if not pairs:
-            continue
-        found = compared(of_families(chosen[name]), "symmetry")
-        rows.append(
-            {
-                "models compared": words,
-                "families (encoders, decoders)": f"{sides['bidirectional']}, {sides['causal']}",
-                "the encoder scores higher": f"{won} of {pairs} pairs ({percent(won, pairs)})",
-                "could be chance": "no" if found.side == 1 else "yes, too few families",
-            }
-        )
-    return pd.DataFrame(rows)
 
 
 def reverse_of_the_rule(stacks: pd.DataFrame) -> str:
@@ -315,18 +236,3 @@ def heads_against_sum(of_families_here: pd.DataFrame) -> str:
         return f"""In encoders, the individual heads are symmetric, and the sum over the heads is even more symmetric.
             {said}"""
     return said
-
-
-def share(won: int, of: int) -> str:
-    """``358 of the 360`` or ``all 58``."""
-    return share_of(won, of)
-
-
-def joined(names: Sequence[str]) -> str:
-    """Names as a list in a sentence."""
-    return joined_by_and(list(names))
-
-
-def one_line(text: str) -> str:
-    """A sentence on one line, as the prose of a page needs it."""
-    return " ".join(text.split())

@@ -1,28 +1,32 @@
 """Tables of the chapter *Scores in training*: the authors' models, and our runs with their intervals over seeds."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from chapters.training_scores import (
-    DECODER,
-    ENCODER,
-    Climb,
-    arms_of,
-    change,
-    climb_of,
+from attngeo.experiments.runs.arms import Arm, Contrast, Measure
+from attngeo.experiments.runs.estimates import LEAST_SEEDS
+from attngeo.experiments.runs.numbers_in_words import as_percent, as_score, joined_by_and, number, with_interval
+from attngeo.experiments.runs.record import Run
+from chapters.training_scores.measures import Climb, arms_of, change, climb_of, pairs_of, recorded
+from chapters.training_scores.planned import DECODER, ENCODER, planned_of
+from chapters.training_scores.released import (
+    LETTERS,
     decoders_of_12_layers,
-    recorded,
+    released_ends,
     released_gaps,
     released_pairs,
     released_training,
 )
-from chapters.training_scores.planned import planned_of
 from livingpaper.claims.seed_intervals import Case
-from attngeo.experiments.runs.arms import Arm, Measure
-from attngeo.experiments.runs.estimates import LEAST_SEEDS
-from attngeo.experiments.runs.numbers_in_words import as_percent, as_score, joined_by_and, number, with_interval
 
+RELEASED = "authors' models, 12 layers"
+STANDS_FOR = {"commoncrawl": "Red Pajama", "wikipedia": "Wikipedia", "jigsaw": "Jigsaw"}  # our text: the paper's
+FORMULAS = {
+    "Definition 3.2": "directionality",
+    "Table S3": "directionality_tables",
+    "authors' code": "directionality_released",
+}
 LARGER, UNDECIDED = "larger than expected by chance", "undecided"
 
 
@@ -123,3 +127,42 @@ def released_skew_table() -> pd.DataFrame:
         }
         for row in decoders_of_12_layers().itertuples()
     )
+
+
+def contrast_table(runs: Sequence[Run]) -> pd.DataFrame:
+    """Encoder beside decoder in every recorded setting, a row per score: both at the end, difference with interval.
+
+    The last column has the released difference in s: in d the formulas differ (`formula_table`).
+    """
+    rows = []
+    for pair in pairs_of(runs):
+        steps = "\u00a0/\u00a0".join(dict.fromkeys(str(arm.config["steps"]) for arm in (pair.first, pair.second)))
+        for letter, score in LETTERS.items():
+            rows.append(
+                {"setting": pair.label, "steps": steps, "seeds": len(pair), "score": letter}
+                | {"encoder": as_score(pair.first.mean(score)), "decoder": as_score(pair.second.mean(score))}
+                | {"difference": with_interval(pair.difference(score), as_score)}
+                | {RELEASED: released_difference(pair, "s") if letter == "s" else "–"}
+            )
+    return pd.DataFrame(rows)
+
+
+def formula_table(runs: Sequence[Run]) -> pd.DataFrame:
+    """Encoder minus decoder in directionality at the end, by each formula that the paper's numbers rest on.
+
+    Beside that of the released code stands the difference in the released models, which by the audit follows it.
+    """
+    return pd.DataFrame(
+        {"setting": pair.label, "seeds": len(pair)}
+        | {words: with_interval(pair.difference(score), as_score) for words, score in FORMULAS.items()}
+        | {RELEASED: released_difference(pair, "d")}
+        for pair in pairs_of(runs)
+    )
+
+
+def released_difference(pair: Contrast, letter: str) -> str:
+    """Encoder minus decoder of the released models of 12 layers on a text or the one it stands for, or a dash."""
+    ends = released_ends(letter).query("layers == 12").set_index("text")
+    name = pair.first.runs[0].about["corpus"]["name"]
+    title = STANDS_FOR.get(name, name)
+    return as_score(ends["encoder"][title] - ends["decoder"][title]) if title in ends.index else "–"

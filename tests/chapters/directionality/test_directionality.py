@@ -34,7 +34,7 @@ def test_the_recorded_norms_give_the_scores_of_their_matrix():
 
 
 def test_the_band_of_random_models_is_that_of_medians_of_sampled_layers():
-    d = sample_dense(128, 12 * 300, seed=1).directionality.view(300, 12)
+    d = sample_dense(128, 12 * 100, seed=1).directionality.view(100, 12)
     medians = d.quantile(0.5, dim=1).abs()  # of an even number, the mean of both middle values
     assert median_half_width(128, 128, 12, 2.0) == pytest.approx(medians.quantile(0.95).item(), rel=0.2)
     assert median_half_width(128, 128, 1, 2.0) > 2 * median_half_width(128, 128, 12, 2.0)

@@ -10,7 +10,6 @@ from chapters.introduction.cards import cards
 from livingpaper.claims.claim import claims_of
 from livingpaper.claims.results import Result, Verdict, exact
 from livingpaper.display.verdicts import account
-from notebook_code import result
 
 from attngeo.experiments.survey.measured import read_records
 from attngeo.files import checkout
@@ -24,9 +23,9 @@ def reported(statement, part, verdict, holds=True):
 def test_the_readme_has_the_claims_of_the_cards_with_the_verdicts_of_their_checks():
     readme = (checkout.root() / "README.md").read_text("utf-8")
     pages = [path.stem for path in (checkout.root() / "notebooks").glob("*.py")]
-    claims = {(w.statement, w.part): (page, name) for page in pages for name, w in claims_of(page).items()}
+    claims = {(w.statement, w.part): w.verdict for page in pages for w in claims_of(page).values()}
     for card in yaml.safe_load(Path(introduction.__file__).with_name("cards.yml").read_text("utf-8")):
-        verdicts = {words: result(*claims[tuple(of)]).verdict.value for words, of in card["verdicts"].items()}
+        verdicts = {words: claims[tuple(of)].value for words, of in card["verdicts"].items()}
         said = "; ".join(f"{words}: {verdict}" if words else verdict for words, verdict in verdicts.items())
         assert f"| {card['claim']} | {said} |" in readme
 

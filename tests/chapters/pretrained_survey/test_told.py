@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from chapters.pretrained_survey import told
+from chapters.pretrained_survey import tables, told
 from chapters.pretrained_survey.by_family import symmetry_by_family
 from chapters.pretrained_survey.chosen import chosen
 
@@ -19,7 +19,7 @@ def models(**scores):
 
 
 def test_pairs_are_counted_and_the_exceptions_named():
-    assert told.pairs_won(ALL.released) == (358, 360) and told.families_won(ALL.stacks) == (56, 63)
+    assert tables.pairs_won(ALL.released) == (358, 360) and tables.families_won(ALL.stacks) == (56, 63)
     exceptions = told.exceptions(ALL.released)
     assert exceptions.count("deberta") == 2 and "which has a single layer" in exceptions
     assert told.exceptions(models(encoder_1=0.5, decoder_1=0.1)) == "The encoder has the higher score in every pair."
@@ -70,7 +70,7 @@ def test_models_of_similar_size_are_compared_in_words():
 def test_what_is_left_out_is_gone_from_every_sentence():
     left = chosen(["BERT", "T5", "Whisper", "BART g2p"])
     assert not {"BERT", "T5"} & {*left.released["family"], *left.halves["family"], *left.stacks["family"]}
-    assert "audio" not in set(told.modalities(left.results)["models"])
+    assert "audio" not in set(tables.modalities(left.results)["models"])
     assert "audio" not in told.other_modalities(left.results)
     assert told.reversed_halves(left.results) == "" and told.of_unknown_size(left.stacks) == []
     assert told.reverse_of_the_rule(left.stacks) == "The encoder has the higher score in every pair of families."

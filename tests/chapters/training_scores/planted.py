@@ -1,6 +1,6 @@
 """Errors planted in the claims of *Scores during training*: the claim, what is replaced, by what, what may fail."""
 
-from chapters import training_scores as chapter
+from chapters.training_scores import released
 from livingpaper.claims.seed_intervals import Training
 from notebook_code import assigned, notebook
 
@@ -19,7 +19,7 @@ def with_d(column, value):
 
 def gaps_of(*values):
     return lambda right, layers: [
-        chapter.scattered(gap.label, gap.quantity, value, chapter.random_gap_sd(layers))
+        released.scattered(gap.label, gap.quantity, value, released.random_gap_sd(layers))
         for gap, value in zip(right(layers), values, strict=True)
     ]
 
@@ -37,7 +37,7 @@ PLANTED = [
     (DECODERS, "decoders_of_12_layers", assigned(s_q1=0.01), "authors' 3 decoders with 12"),
     ("growth_on_wikipedia", "released_training", falling, "authors"),
     ("growth_on_other_texts", "released_training", falling, "authors"),
-    ("directionality_in_training", "chapters.training_scores.random_gap_sd", lambda layers: 0.01),
+    ("directionality_in_training", "chapters.training_scores.released.random_gap_sd", lambda layers: 0.01),
     ("directionality_in_training", "released_gaps", gaps_of(0.9, 0.9, 0.9)),
     ("directionality_in_training", "released_gaps", gaps_of(-0.9, -0.9, -0.9)),
     ("directionality_differs_less_elsewhere", "random_gap_sd", lambda layers: 0.01),

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from chapters import training_scores as chapter
 from chapters.positions import crossing
+from chapters.training_scores import measures, released, tables
 from chapters.training_scores import planned as training_planned
 from chapters.training_scores.planned import NOT_TRAINED, difference_table
 from made_runs import made_arm, made_large_arm, made_run
@@ -46,9 +46,11 @@ PLANNED = {  # encoder minus decoder with learned and with rotary position embed
 
 
 def test_the_planned_experiments_stand_beside_each_other_with_both_types_of_positions():
-    tables = [difference_table(score).set_index("experiment").agg(" ".join, axis=1) for score in chapter.SCORES]
+    found = [
+        difference_table(score).set_index("experiment").agg(" ".join, axis=1) for score in released.LETTERS.values()
+    ]
     for experiment, expected in PLANNED.items():
-        assert tuple(rows[experiment] for rows in tables) == expected
+        assert tuple(rows[experiment] for rows in found) == expected
 
 
 def test_the_experiments_have_the_same_names_as_on_the_page_that_plans_them():
@@ -65,20 +67,20 @@ def test_an_experiment_without_a_decoder_is_not_compared(monkeypatch):
 
 
 def test_released_medians_at_the_end():
-    rows = chapter.released_pairs().set_index(["layers", "text"])
+    rows = released.released_pairs().set_index(["layers", "text"])
     medians = rows[["s, encoder", "s, decoder", "d, encoder", "d, decoder"]].round(2)
     assert {key: tuple(row) for key, row in medians.iterrows()} == GOLDEN
 
 
 def test_recorded_pairs_with_an_interval():
-    rows = chapter.contrast_table(chapter.recorded()).query("seeds >= 3").set_index(["setting", "score"])
+    rows = tables.contrast_table(measures.recorded()).query("seeds >= 3").set_index(["setting", "score"])
     told = rows[["encoder", "decoder", "difference"]].agg(" ".join, axis=1)
     assert told.to_dict() == RECORDED
     assert set(rows["authors' models, 12 layers"]) == {"+0.37", "–"}  # the released d has another formula
 
 
 def test_the_course_has_its_turning_points():
-    course = chapter.released_course().set_index(["layers", "part", "text"])
+    course = released.released_course().set_index(["layers", "part", "text"])
     decoder, encoder = course.loc[(12, "decoder", "Wikipedia")], course.loc[(12, "encoder", "Red Pajama")]
     assert (decoder["first step"], decoder["steps"], round(decoder["most"], 2)) == (1000, 200000, -0.23)
     assert (encoder["last step above 0"], encoder["below 0 from"], round(encoder["most"], 2)) == (5000, 10000, 0.19)
@@ -91,7 +93,7 @@ def test_settling_is_timed_from_the_last_step_away_from_the_end():
     late = run.scores["layer"] == 1
     run.scores.loc[late & (run.scores["step"] >= 200), "symmetry"] = 0.48  # last away at step 100
     # on its straight line the other layer is within 0.05 of 0.48 from nine tenths of the way on: last away at step 800
-    assert chapter.settles_late_less_early(run) == pytest.approx((100 - 800) / 1000)
+    assert measures.settles_late_less_early(run) == pytest.approx((100 - 800) / 1000)
 
 
 def test_early_middle_and_late_layers_are_told_apart():
@@ -99,7 +101,7 @@ def test_early_middle_and_late_layers_are_told_apart():
         *made_arm(s=(0.1, 0.2, 0.4, 0.6)),
         *made_arm(objective="clm", s=(0.3, -0.2, -0.2, 0.3), d=(0, 0, -0.5, -0.5)),
     ]
-    cases = [one for of in chapter.cases_of_layers(runs).values() for one in of.values()]
+    cases = [one for of in measures.cases_of_layers(runs).values() for one in of.values()]
     values = [case.estimate.value for (case,) in cases]
     # the encoder's late layers go further and stay longer away; its d falls by 0.2 from the early half to the late one
     assert values[0] == pytest.approx(0.35, abs=0.02) and values[1] > 0 and values[2] == pytest.approx(-0.2, abs=0.02)
@@ -110,26 +112,26 @@ def test_early_middle_and_late_layers_are_told_apart():
 def test_noise_falls_from_its_peak_no_more_often_than_an_interval_says():
     """At the peak of the curve itself the interval would lie above 0 in one draw of seven."""
     draw = np.random.default_rng(0)
-    curves = [pd.DataFrame(draw.standard_normal((31, 3))) for _ in range(1000)]
-    falls = [over_seeds(chapter.fall_from_peak(c)).low > 0 for c in curves]
+    curves = [pd.DataFrame(draw.standard_normal((31, 3))) for _ in range(300)]
+    falls = [over_seeds(measures.fall_from_peak(c)).low > 0 for c in curves]
     peaks = [over_seeds((c.loc[c.mean(axis=1).idxmax()] - c.iloc[-1]).tolist()).low > 0 for c in curves]
     assert np.mean(falls) < 0.04 < 0.1 < np.mean(peaks)
-    (climb,) = chapter.climbs(made_arm(peak=0.4))
+    (climb,) = measures.climbs(made_arm(peak=0.4))
     assert climb.mean.idxmax() == 500 and climb.fall.low > 0 and climb.growth.low > 0
 
 
 def test_arms_of_unequal_length_are_compared_where_the_shorter_one_ends():
     whole = made_arm(objective="clm", s=(0.1,) * 4, steps=500)
     short = [replace(run, scores=run.scores[run.scores["step"] <= 500]) for run in whole]
-    (pair,) = chapter.pairs_of([*made_arm(s=(0.5,) * 4, noise=0.001), *short])
-    end, equal = pair.difference("symmetry"), chapter.at_equal_steps(pair, "symmetry").estimate
+    (pair,) = measures.pairs_of([*made_arm(s=(0.5,) * 4, noise=0.001), *short])
+    end, equal = pair.difference("symmetry"), measures.at_equal_steps(pair, "symmetry").estimate
     # halfway on a straight line from 1/128, the encoder has half of the way to 0.5
     assert end.value - equal.value == pytest.approx((0.5 - 1 / 128) / 2, abs=0.01)
 
 
 def test_runs_of_the_paper_s_size_would_have_to_decide():
-    small, large = (chapter.in_arms(arm, "mlm", "symmetry", "s") for arm in (made_arm(), made_large_arm()))
-    assert not any(comparison.decides for comparison in chapter.beside(small))
-    assert "is smaller than these models or was" in chapter.doubt(small)
+    small, large = (measures.in_arms(arm, "mlm", "symmetry", "s") for arm in (made_arm(), made_large_arm()))
+    assert not any(comparison.decides for comparison in measures.beside(small))
+    assert "is smaller than these models or was" in measures.doubt(small)
     with pytest.raises(AssertionError):
-        chapter.beside(large)
+        measures.beside(large)
