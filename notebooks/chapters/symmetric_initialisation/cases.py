@@ -19,8 +19,8 @@ def loss_case(setting: Setting, arm: str, against: str = BASELINE) -> Case:
     words = f"{setting.label}: {what} ({len(difference)} seeds)"
     if setting.plan:
         words = f"{setting.short.removeprefix('encoder, ')} ({len(difference)} seeds): {setting.said}"
-    about = {"what": what, "said": difference.outcome(), "training": setting.training}
-    return Case(setting.label, words, difference.difference(), -1, as_nats, **about)
+    estimate = difference.difference()
+    return Case(setting.label, words, estimate, -1, as_nats, training=setting.training, what=what)
 
 
 def gain_case(setting: Setting) -> Case:
