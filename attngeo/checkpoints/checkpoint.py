@@ -22,10 +22,10 @@ from attngeo.checkpoints.architectures.locate import locate, unfollowed
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.architectures.stacks import Misfit
 from attngeo.checkpoints.attention_layer import AttentionLayer
-from attngeo.checkpoints.derived import Computed, require_readable
+from attngeo.checkpoints.derived import require_readable
 from attngeo.checkpoints.gguf_files import GgufFile
 from attngeo.checkpoints.model_files import ModelFiles, Tensors
-from attngeo.checkpoints.quantised import WAY_OUT, is_quantised, refusal
+from attngeo.checkpoints.quantised import WAY_OUT, Quantised, is_quantised, refusal
 from attngeo.checkpoints.quantised_formats import FLOAT8
 from attngeo.checkpoints.reading import Folding, Reading
 from attngeo.errors import CheckpointError
@@ -264,7 +264,7 @@ def _why_not_values(plans: list[LayerPlan], tensors: Tensors, adapter: Adapter |
     rounded = tensors.quantised
     unknown = next((plan for plan in plans if not plan.output), None)
     beside = {name for plan in plans for name in plan.names("ov")} - rounded.keys()
-    if any(isinstance(file, Computed) for file in rounded.values()):
+    if not all(isinstance(file, Quantised) for file in rounded.values()):
         return "are rounded while the model runs, which attngeo supports only for queries and keys"
     if (rounded and unknown) or any(is_quantised(name, tensors.files) for name in beside):
         return "of quantised weights cannot be read"

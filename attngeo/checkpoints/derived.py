@@ -21,7 +21,8 @@ WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
 BY_PARAMETRISATION = re.compile(r"(?P<module>(?:.*\.)?)parametrizations\.(?P<weight>\w*weight)\.original[01]?")
 BY_HEAD = re.compile(r"(?:.*\.)?rel_attn\.[qkv]")  # of XLNet, (d, heads, d_head)
 # beginnings of the names of tensors next to a weight that do not change the weight
-WITHOUT_A_SAY = ("bias", "input_", "output_", "weight", "parametrizations.")
+NO_PARTS = ("bias", "input_", "output_")
+WITHOUT_A_SAY = (*NO_PARTS, "weight", "parametrizations.")
 MERGE_FIRST = (
     "is stored below a LoRA adapter that is not merged (base_layer), and the files do not tell the scale of the"
     " adapter; call merge_and_unload() of peft on the model, save the merged model, and score it"
@@ -37,7 +38,7 @@ class Renamed(TensorFile):
     """One tensor of a file under another name."""
 
     def __init__(self, name: str, file: TensorFile, stored: str) -> None:
-        self.name, self.remote, self._file, self._stored = file.name, file.remote, file, stored
+        self.name, self._file, self._stored = file.name, file, stored
         self.shapes = {name: file.shapes[stored]}
 
     def sources(self, tensor: str) -> list[tuple[TensorFile, str]]:
@@ -60,7 +61,6 @@ class Computed(TensorFile):
         self, name: str, formula: Callable[..., Tensor], parts: list[tuple[TensorFile, str]], shape: Size
     ) -> None:
         self.name, self._formula, self._parts = parts[0][0].name, formula, parts
-        self.remote = any(file.remote for file, _ in parts)
         self.shapes = {name: shape}
 
     def sources(self, tensor: str) -> list[tuple[TensorFile, str]]:

@@ -10,23 +10,26 @@ from torch import Size, Tensor
 
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.locate import places
-from attngeo.checkpoints.derived import Computed
+from attngeo.checkpoints.derived import NO_PARTS, Computed
 from attngeo.checkpoints.quantised_formats import MARKS, STATE, method, ternary
 from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError
 
-NO_PARTS = ("bias", "input_", "output_")  # tensors next to a weight that do not change the weight
 MASTER_WEIGHTS = ("store_master_weights", "keep_master_weights")  # of FP-Quant, and of Four Over Six
 WAY_OUT = (
     "score the checkpoint from which it was made, or load it with transformers and use open_model(model.dequantize())"
 )
 
 
-class Quantised(TensorFile):
-    """One weight, computed from the tensors into which it was quantised, by the endings of their names.
+class Quantised(Computed):
+    """One weight, computed from the tensors into which it was quantised.
 
-    ``mark`` is the key of `MARKS` that identifies the format. ``turned`` means that checkpoints without quantisation
-    store this weight as (in, out).
+    Args:
+        module: name of the linear map.
+        mark: key of `MARKS` that identifies the format.
+        parts: files and stored names of the tensors, by the endings of these names.
+        config: settings of the quantisation.
+        turned: whether checkpoints without quantisation store this weight as (in, out).
 
     Raises:
         CheckpointError: parts are missing, or do not fit together.
@@ -35,43 +38,21 @@ class Quantised(TensorFile):
     def __init__(
         self, module: str, mark: str, parts: Mapping[str, tuple[TensorFile, str]], config: Mapping, turned: bool
     ) -> None:
-        self._module, self._mark, self._parts, self._config, self._turned = module, mark, parts, config, turned
-        self._weight, self.name = f"{module}.weight", parts[mark][0].name
+        self._weight, self._method = f"{module}.weight", method(config) or "quantised"
+
+        def dequantised(*tensors: Tensor) -> Tensor:
+            weight = MARKS[mark](dict(zip(parts, tensors, strict=True)), config, module)
+            return weight.T if turned else weight
+
         with self._whole():
-            self.shapes = {self._weight: Size(reversed(self._shape()) if turned else self._shape())}
-
-    def sources(self, tensor: str) -> list[tuple[TensorFile, str]]:
-        """The files and the stored names of the parts."""
-        return [source for file, name in self._parts.values() for source in file.sources(name)]
-
-    def size(self, tensor: str, rows: tuple[int, int] | None = None) -> int:
-        """Bytes of all parts."""
-        return sum(file.size(name) for file, name in self._parts.values())
+            shape = _shape(mark, parts)
+        super().__init__(self._weight, dequantised, list(parts.values()), Size(reversed(shape) if turned else shape))
+        self.name = parts[mark][0].name
 
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The weight, or its rows [start, stop)."""
         with self._whole():
-            weight = MARKS[self._mark]({part: self._part(part) for part in self._parts}, self._config, self._module)
-        weight = weight.T if self._turned else weight
-        return weight if rows is None else weight[slice(*rows)]
-
-    def _part(self, part: str) -> Tensor:
-        file, name = self._parts[part]
-        return file.read(name)
-
-    def _shape(self) -> list[int]:
-        """Outputs and inputs."""
-        shapes = {part: file.shapes[name] for part, (file, name) in self._parts.items()}
-        if self._mark.startswith(STATE):
-            return json.loads(bytes(self._part(self._mark).tolist()))["shape"]
-        if self._mark == "weight_packed":  # without a stored shape, one byte contains two codes
-            rows, columns = shapes["weight_packed"]
-            return self._part("weight_shape").tolist() if "weight_shape" in shapes else [rows, 2 * columns]
-        if self._mark != "qweight":
-            return list(shapes["weight"])
-        words, outputs = shapes["qweight"], shapes["scales"][1]
-        inputs = words[0] if words[1] != outputs else words[0] * outputs // shapes["qzeros"][1]
-        return [outputs, inputs]
+            return super().read(tensor, rows)
 
     @contextmanager
     def _whole(self) -> Iterator[None]:
@@ -79,9 +60,28 @@ class Quantised(TensorFile):
             yield
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             raise CheckpointError(
-                f"{self._weight} cannot be computed from its {method(self._config) or 'quantised'} parts ({error});"
-                f" {WAY_OUT}."
+                f"{self._weight} cannot be computed from its {self._method} parts ({error}); {WAY_OUT}."
             ) from error
+
+
+def _shape(mark: str, parts: Mapping[str, tuple[TensorFile, str]]) -> list[int]:
+    """Outputs and inputs of a weight that is quantised in the format of a mark."""
+
+    def read(part: str) -> list[int]:
+        file, name = parts[part]
+        return file.read(name).tolist()
+
+    shapes = {part: file.shapes[name] for part, (file, name) in parts.items()}
+    if mark.startswith(STATE):
+        return json.loads(bytes(read(mark)))["shape"]
+    if mark == "weight_packed":  # without a stored shape, one byte contains two codes
+        rows, columns = shapes["weight_packed"]
+        return read("weight_shape") if "weight_shape" in shapes else [rows, 2 * columns]
+    if mark != "qweight":
+        return list(shapes["weight"])
+    words, outputs = shapes["qweight"], shapes["scales"][1]
+    inputs = words[0] if words[1] != outputs else words[0] * outputs // shapes["qzeros"][1]
+    return [outputs, inputs]
 
 
 def quantised(config: Mapping, files: Mapping[str, TensorFile]) -> dict[str, TensorFile]:
@@ -90,10 +90,11 @@ def quantised(config: Mapping, files: Mapping[str, TensorFile]) -> dict[str, Ten
     Raises:
         CheckpointError: the architecture is unknown, or parts are missing.
     """
-    marks = [
-        (f"{name.removesuffix(mark)}weight", mark) for mark in MARKS for name in files if name.endswith(f".{mark}")
-    ]
-    marked = dict(reversed(marks))  # the first entry of MARKS takes precedence
+    marked: dict[str, str] = {}  # the first entry of MARKS takes precedence
+    for mark in MARKS:
+        for name in files:
+            if name.endswith(f".{mark}"):
+                marked.setdefault(f"{name.removesuffix(mark)}weight", mark)
     readable = _rounded_as_the_model_runs(config, files)
     if not marked:
         return readable
