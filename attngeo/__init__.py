@@ -14,7 +14,7 @@ _MODULES = {  # of the public names, imported when one of them is first used
     "bilinear.scores": ("Scores", "directionality_score", "score", "score_heads", "symmetry_score"),
     "bilinear.tables": ("ModelRow", "ModelTable", "ScoreTable"),
     "checkpoints": ("Attention", "AttentionLayer", "Tower", "open_checkpoint", "open_model", "register_architecture"),
-    "checkpoints.rows": ("score_table",),
+    "checkpoints.tables": ("score_table",),
     "initialisations": ("initialise",),
     "trainer_callback": ("ScoreCallback",),
 }
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from attngeo.checkpoints.attention_layer import AttentionLayer
     from attngeo.checkpoints.models import open_model
     from attngeo.checkpoints.opening import open_checkpoint
-    from attngeo.checkpoints.rows import score_table
+    from attngeo.checkpoints.tables import score_table
     from attngeo.initialisations import initialise
     from attngeo.trainer_callback import ScoreCallback as ScoreCallback
 

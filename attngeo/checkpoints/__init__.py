@@ -2,8 +2,8 @@
 
 `architectures` knows the names of each model type, `repositories` and `hub` find the files, `tensorfiles` reads single
 tensors out of their bytes, `quantised` and `gguf_files` those of few bits. `opening` finds the configuration of a
-model, `checkpoint` makes a form of each layer, and `models` does so for a model in memory. No model code is run,
-nothing is unpickled.
+model, `checkpoint` makes a form of each layer, and `models` does so for a model in memory. `rows` and `tables` score
+the layers. No model code is run, nothing is unpickled.
 """
 
 from attngeo.checkpoints.architectures import Attention, Tower, register_architecture

@@ -1,180 +1,23 @@
-"""The table of scores of the layers of a checkpoint, and the position spaces by which scores can be split."""
+"""The scores of the layers of a checkpoint, sentences about them, and the position spaces that can split them."""
 
-import warnings
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
-from functools import partial
-from os import PathLike
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, TypedDict, overload
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from attngeo.bilinear.conventions import require_gamma
 from attngeo.bilinear.positions import position_space
-from attngeo.bilinear.rows import ScoreRow, form_rows, with_heads, with_split
+from attngeo.bilinear.rows import form_rows, with_heads, with_split
 from attngeo.bilinear.scores import GAMMA, SUM, Convention
-from attngeo.bilinear.summary import dead_layers, no_norm_exceeds
-from attngeo.bilinear.tables import ModelRow, ModelTable, ScoreTable, model_rows
-from attngeo.checkpoints.architectures.entry import Matrix, Positions
+from attngeo.checkpoints.architectures.entry import Positions
 from attngeo.checkpoints.attention_layer import AttentionLayer
 from attngeo.checkpoints.checkpoint import Checkpoint
-from attngeo.checkpoints.models import open_model
-from attngeo.checkpoints.opening import open_checkpoint
-from attngeo.checkpoints.reading import Reading
 from attngeo.checkpoints.recorded_models import comparisons
-from attngeo.errors import CheckpointError, MatrixError, ParameterError
+from attngeo.errors import CheckpointError, MatrixError
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # from Python 3.11 on, typing has it
-
-# a path or an id, an open checkpoint, or anything that `attngeo.open_model` accepts
-Source = str | PathLike | nn.Module | Checkpoint | Mapping
 SCORED = {"qk": "W_qk", "ov": "W_o W_v^T"}  # the scored matrix, by the value of the option matrix
 
 
-class Options(TypedDict, total=False):
-    """The options that `score_table` has for one model and for several models."""
-
-    per_head: bool
-    convention: Convention | str
-    matrix: Matrix
-    fold_norm: bool
-    distance: int | None
-    fold_qk_norm: bool
-
-
-@overload
-def score_table(
-    source: list[Any] | tuple[Any, ...], gamma: float = GAMMA, **options: "Unpack[Options]"
-) -> ModelTable: ...
-@overload
-def score_table(
-    source: Source | Any, gamma: float = GAMMA, *, config: Any = None, **options: "Unpack[Options]"
-) -> ScoreTable: ...
-def score_table(
-    source: Source | Any,
-    gamma: float = GAMMA,
-    per_head: bool = True,
-    convention: Convention | str = Convention.DEFINITION,
-    matrix: Matrix = "qk",
-    fold_norm: bool = False,
-    distance: int | None = None,
-    fold_qk_norm: bool = False,
-    config: Any = None,
-) -> ScoreTable | ModelTable:
-    """``s`` (Def. 3.1) and ``d`` (Def. 3.2) of every layer and head, compared with the scores of random weights.
-
-    Args:
-        source: anything that `attngeo.open_checkpoint` or `attngeo.open_model` accepts or returns, or a list of several
-            such models. If a list is passed, the table has one row per model and part, with medians over layers.
-        gamma: threshold of the directionality score, in standard deviations.
-        per_head: whether to add one row per head.
-        convention: which formulas to use for the scores (see `~attngeo.bilinear.conventions.Convention`).
-        matrix: "qk" for W_qk, or "ov" for the value-output map. A checkpoint that is already open is scored with the
-            options with which it was opened.
-        fold_norm, fold_qk_norm: see `attngeo.open_checkpoint`. If gains are included, z and p are NaN.
-        distance: distance m at which ``W_q R_m W_k^T`` is scored (see `attngeo.open_checkpoint`).
-        config: configuration of a model in memory, for example of a model that is given as a state dict (see
-            `attngeo.open_model`).
-
-    Warns:
-        UserWarning: some models in the list could not be read. The table contains the remaining models.
-
-    Raises:
-        CheckpointError: a tensor cannot be read or is not finite, or none of the models in the list can be read.
-        ParameterError: gamma is negative or not finite, or ``source`` is already open with different options.
-    """
-    require_gamma(gamma)
-    asked = Reading(matrix, fold_norm, distance, fold_qk_norm)
-    if config is not None:
-        source = open_model(source, config, **vars(asked))
-    if isinstance(source, list | tuple):
-        opens = partial(_opened, reading=asked)
-        table, unread, _ = models_table(source, opens, gamma, convention)
-        for sentence in unread:
-            warnings.warn(sentence, stacklevel=2)
-        return table
-    opened = _opened(source, asked)
-    rows = [row for layer in table_rows(opened, gamma, per_head, convention) for row in layer]
-    said = notes(opened, convention, opened.unread, rows)
-    return ScoreTable([ScoreRow(**row) for row in rows], title(opened, gamma, convention), said)
-
-
-def models_table(
-    sources: Sequence[Source],
-    opens: Callable[[Source], Checkpoint],
-    gamma: float = GAMMA,
-    convention: Convention | str = Convention.DEFINITION,
-) -> tuple[ModelTable, list[str], list[list[str]]]:
-    """A table with one row per part of each model, a sentence for each model that cannot be read, and remarks by row.
-
-    If several models have the same name, they are shown with the given path or id. The sentences below the table begin
-    with the names of the models that they describe.
-
-    Raises:
-        CheckpointError: none of the models can be read.
-        ParameterError: no model is given.
-    """
-    if not sources:
-        raise ParameterError("a table of models needs at least one model; give one.")
-    found: dict[int, list[ModelRow]] = {}
-    said: dict[int, list[str]] = {}
-    unread: list[str] = []
-    matrices: set[Matrix] = set()
-    for number, source in enumerate(sources):
-        try:
-            opened = opens(source)
-            layers = [row for layer in table_rows(opened, gamma, False, convention) for row in layer]
-            found[number] = model_rows(layers)
-            about_layers = [*dead_layers(layers), *no_norm_exceeds(layers)]
-            said[number] = [*about_layers, *notes(opened, convention, opened.unread, layers)]
-            matrices.add(opened.reading.matrix)
-        except CheckpointError as error:
-            named = f"{source}" if isinstance(source, str | PathLike) else type(source).__name__
-            is_named = named in f"{error}" or " cannot be scored" in f"{error}"
-            why = f"{error}".removeprefix(f"{PurePath(named).name}: ")
-            unread.append(f"{error}" if is_named else f"{named} cannot be scored: {why}")
-    if not found:
-        raise CheckpointError(" ".join(dict.fromkeys(unread)))
-    names = Counter(rows[0].model for rows in found.values())
-    rows, remarks = [], []
-    about: dict[str, list[str]] = {}  # names of models by the sentences about them
-    for number, own in found.items():
-        source = sources[number]
-        longer = f"{source}" if isinstance(source, str | PathLike) else f"{own[0].model} ({number + 1})"
-        own = [replace(row, model=longer) if names[row.model] > 1 else row for row in own]
-        rows += own
-        remarks += [said[number]] * len(own)
-        for sentence in said[number]:
-            about.setdefault(sentence, []).append(own[0].model)
-    lines = list(about)
-    if len(found) > 1:
-        lines = [f"{'All models' if len(of) == len(found) else ', '.join(of)}: {line}" for line, of in about.items()]
-    models = "1 model" if len(found) == 1 else f"{len(found)} models"
-    scored = " and ".join(SCORED[matrix] for matrix in sorted(matrices, reverse=True))
-    words = f"{models}: scores of {scored}, gamma = {gamma:g}{_formulas(convention)}"
-    return ModelTable(rows, words, [*lines, *unread]), unread, remarks
-
-
-def _opened(source: Source | Any, reading: Reading) -> Checkpoint:
-    """A checkpoint with the requested reading, which is opened unless it is already open."""
-    asked, usual = vars(reading), vars(Reading())
-    if isinstance(source, str | PathLike):
-        source = open_checkpoint(source, **asked)
-    elif not isinstance(source, Checkpoint):
-        source = open_model(source, **asked)
-    opened = vars(source.reading)
-    if any(asked[name] not in (usual[name], opened[name]) for name in asked):
-        named = [name for name in asked if name in ("matrix", "fold_norm") or asked[name] != opened[name]]
-        ways = [", ".join(f"{name}={way[name]!r}" for name in named) for way in (opened, asked)]
-        raise ParameterError(f"{source.name} was opened with {ways[0]}; open it again with {ways[1]}.")
-    return source
-
-
-def formulas(opened: Checkpoint, convention: Convention | str) -> list[str]:
+def _about_formulas(opened: Checkpoint, convention: Convention | str) -> list[str]:
     """Sentences that say how the scores differ from those of W_qk by the definitions, if they do."""
     lines = []
     if convention != Convention.DEFINITION:
@@ -201,10 +44,11 @@ def formulas(opened: Checkpoint, convention: Convention | str) -> list[str]:
 def title(opened: Checkpoint, gamma: float, convention: Convention | str) -> str:
     """The title of the table of a model."""
     name = f"{opened.name} {opened.revision[:12]}".strip()
-    return f"{name}: scores of {SCORED[opened.reading.matrix]}, gamma = {gamma:g}{_formulas(convention)}"
+    return f"{name}: scores of {SCORED[opened.reading.matrix]}, gamma = {gamma:g}{in_formulas(convention)}"
 
 
-def _formulas(convention: Convention | str) -> str:
+def in_formulas(convention: Convention | str) -> str:
+    """The end of a title, which names the formulas of the scores if they are not those of the definitions."""
     return "" if convention == Convention.DEFINITION else f", formulas of {Convention(convention).value}"
 
 
@@ -219,7 +63,7 @@ def notes(
         unread: weights that have the name of query weights but belong to no layer.
         rows: the scores of all layers, to compare the model with others.
     """
-    lines = formulas(opened, convention)
+    lines = _about_formulas(opened, convention)
     if not lines:
         lines += comparisons(opened.model_type, rows)
     if parts := "; ".join(opened.left_out):

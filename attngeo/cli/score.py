@@ -164,7 +164,7 @@ def _scored(checkpoint, gamma: float, per_head: bool, convention: str, positions
 def _several(checkpoints, gamma: float, convention: str, form: str, output: Path | None, opening: dict) -> None:
     """Write one row for each part of each model, and raise an error at the end if a model cannot be read."""
     from attngeo.checkpoints.opening import open_checkpoint
-    from attngeo.checkpoints.rows import models_table
+    from attngeo.checkpoints.tables import models_table
 
     mute_hub()
     with screen().status(f"Scoring {len(checkpoints)} models"):

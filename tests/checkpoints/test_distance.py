@@ -22,7 +22,7 @@ from attngeo.bilinear.rotations import Rotation, at_distance
 from attngeo.checkpoints.architectures.qk_norms import known_norms
 from attngeo.checkpoints.architectures.rotary import known_rotations, rotation_of
 from attngeo.checkpoints.checkpoint import Checkpoint
-from attngeo.checkpoints.rows import score_table
+from attngeo.checkpoints.tables import score_table
 from attngeo.errors import CheckpointError, MatrixError, ParameterError
 
 CLOSE = 2e-5  # models compute angles in float32

@@ -6,7 +6,7 @@ import pandas as pd
 
 from attngeo.bilinear.rows import COLUMNS, SCORES, TEXT, WHOLE
 from attngeo.bilinear.scores import GAMMA
-from attngeo.checkpoints.rows import score_table
+from attngeo.checkpoints.tables import score_table
 from attngeo.experiments.survey.models import local_weights, registry
 from attngeo.experiments.survey.record import RecordError
 from attngeo.files.checkout import data
