@@ -53,8 +53,7 @@ class Model(Checkpoint):
     Use `open_model` to create this object.
 
     Args:
-        model: name, configuration and weights of the model. In the list of files, the first entry contains the weights
-            that the model stores, and the remaining entries contain weights that are computed from them.
+        model: name, configuration and weights of the model.
         reading: which matrix to read, and which gains and rotations to include in it.
         adapter: LoRA adapter that is merged into the queries and keys.
         gather: whether to gather weights that are sharded over processes.
@@ -63,7 +62,6 @@ class Model(Checkpoint):
     def __init__(
         self, model: ModelFiles, reading: Reading, adapter: Adapter | None = None, gather: bool = False
     ) -> None:
-        _require_numbers(model.name, model.config, model.files[0].tensors)
         super().__init__(model, reading, adapter)
         for weight in self._weights:
             for file, stored in self._tensors.files[weight].sources(weight):
@@ -140,32 +138,49 @@ def open_model(
     if isinstance(model, Mapping):
         return Model(_of_state(model, config), reading)
     model = model_in(model, config is not None)
-    kind, given = type(model).__name__, as_mapping(getattr(model, "config", None) if config is None else config)
-    name, plans = str(getattr(model, "name_or_path", "") or kind), None
-    if config is None and (factors := of_factors(model)):
-        stated = [plan for _, plan in factors if plan]
-        files = [Weights(kind, {}), *(file for file, _ in factors)]
-        return Model(ModelFiles(name, "", {"model_type": kind}, files, plans=stated), reading)
+    if config is None and (factored := _of_factors(model)) is not None:
+        return Model(factored, reading)
+    files, adapter = _of_module(model, config, gather)
+    try:
+        return Model(files, reading, adapter, gather)
+    except CheckpointError as error:
+        if config is None and not hasattr(model, "save_pretrained"):  # a layer also has the config of its model
+            raise CheckpointError(f"{error}".replace(OTHER_NAMES, f" {OF_A_PART}")) from error
+        raise
+
+
+def _of_factors(model: nn.Module) -> ModelFiles | None:
+    """The model whose attention modules have factors, as in TransformerLens, or None if there are no such modules."""
+    factors, plans = of_factors(model)
+    if not plans:
+        return None
+    return ModelFiles(_name(model), "", {"model_type": type(model).__name__}, factors, plans=plans)
+
+
+def _of_module(model: nn.Module, config: Any, gather: bool) -> tuple[ModelFiles, Adapter | None]:
+    """The model that a module and its config describe, with its base weights and its active adapter."""
+    kind, plans = type(model).__name__, None
+    given = as_mapping(getattr(model, "config", None) if config is None else config)
     if config is None and not (isinstance(given, Mapping) and "model_type" in given):
-        plans = of_torch(model, kind)
+        plans = of_torch(model, kind) or None
         given = {"model_type": "MultiheadAttention"} if plans else given
     if not isinstance(given, Mapping):
         raise CheckpointError(
             f"{kind} has no config with its model type and number of heads, contains no model of transformers, and has"
             f' no torch.nn.MultiheadAttention; pass a config, config={{"model_type": ..., ...}}. {OF_A_PART}'
         )
-    for module in model.modules():
-        if type(module).__name__ == "FullyShardedDataParallel":  # its state_dict would wait for other processes
-            raise _sharded(kind, "its weights")
+    if any(type(module).__name__ == "FullyShardedDataParallel" for module in model.modules()):
+        raise _sharded(kind, "its weights")  # because its state_dict would wait for other processes
     state = {name: tensor for name, tensor in model.state_dict().items() if isinstance(tensor, Tensor)}
     state, adapter = _adapted(model, kind, state, gather)
+    _require_numbers(_name(model), given, state)
     files = [Weights(kind, state, gather), *live_weights(model).values()]
-    try:
-        return Model(ModelFiles(name, "", given, files, plans=plans or None), reading, adapter, gather)
-    except CheckpointError as error:
-        if config is None and not hasattr(model, "save_pretrained"):  # a layer also has the config of its model
-            raise CheckpointError(f"{error}".replace(OTHER_NAMES, f" {OF_A_PART}")) from error
-        raise
+    return ModelFiles(_name(model), "", given, files, plans=plans), adapter
+
+
+def _name(model: nn.Module) -> str:
+    """The name of a pretrained model, or otherwise the name of its class."""
+    return str(getattr(model, "name_or_path", "") or type(model).__name__)
 
 
 def _of_state(state: Mapping, config: Any) -> ModelFiles:
@@ -180,6 +195,7 @@ def _of_state(state: Mapping, config: Any) -> ModelFiles:
         raise CheckpointError(
             f"{name} has no tensors; its values must be torch tensors or NumPy arrays of floating-point numbers."
         )
+    _require_numbers(name, given, tensors)
     return ModelFiles(name, "", given, [Weights(name, tensors)])
 
 

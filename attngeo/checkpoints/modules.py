@@ -11,6 +11,7 @@ from attngeo.checkpoints.architectures.entry import LAYOUTS, Part, Positions
 from attngeo.checkpoints.architectures.keys import NORMS
 from attngeo.checkpoints.architectures.plans import LayerPlan
 from attngeo.checkpoints.derived import Live
+from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError
 
 # kinds of positions by their names in TransformerLens; all other kinds are added to the embedding
@@ -28,10 +29,7 @@ def model_in(thing: Any, has_config: bool = False) -> nn.Module:
         CheckpointError: the object contains no model, or several models.
     """
     if isinstance(thing, nn.Module):
-        wrapped = [thing._modules.get(name) for name in ("_orig_mod", "module") if len(thing._modules) == 1]
-        inner = next((module for module in wrapped if module is not None), None)
-        if inner is not None:
-            return model_in(inner, has_config)
+        thing = _unwrapped(thing)
         found = {} if has_config else dict(_models(thing))
     else:
         held = {name: value for name, value in getattr(thing, "__dict__", {}).items() if isinstance(value, nn.Module)}
@@ -50,11 +48,20 @@ def model_in(thing: Any, has_config: bool = False) -> nn.Module:
     return next(iter(models.values()), thing)
 
 
+def _unwrapped(module: nn.Module) -> nn.Module:
+    """The module inside the wrappers of ``torch.compile`` and DistributedDataParallel, or the module itself."""
+    if len(module._modules) == 1:
+        for name in ("_orig_mod", "module"):
+            if (inner := module._modules.get(name)) is not None:
+                return _unwrapped(inner)
+    return module
+
+
 def _models(module: nn.Module, name: str = "") -> Iterator[tuple[str, nn.Module]]:
     """The outermost modules whose config has a model_type; inside other modules, only those with save_pretrained."""
     config = as_mapping(getattr(module, "config", None))
     if isinstance(config, Mapping) and "model_type" in config and (not name or hasattr(module, "save_pretrained")):
-        yield name, module
+        yield name, _unwrapped(module)
         return
     for child, inner in module.named_children():
         yield from _models(inner, f"{name}.{child}".lstrip("."))
@@ -65,31 +72,42 @@ def as_mapping(config: Any) -> Any:
     return config.to_dict() if hasattr(config, "to_dict") else config
 
 
-def of_factors(model: nn.Module) -> list[tuple[Live, LayerPlan | None]]:
+def of_factors(model: nn.Module) -> tuple[list[TensorFile], list[LayerPlan]]:
     """The factors of attention modules with W_Q and W_K of shape (heads, d, d_head), such as those of TransformerLens.
 
-    For each layer, the queries come with a plan and the keys without one.
+    The first list contains the queries and keys of each layer, and the second list the plan of each layer.
     """
     settings = getattr(model, "cfg", None)
-    decoder = getattr(settings, "attention_dir", "causal") == "causal"
-    part: Part = "decoder" if decoder else "encoder"
+    causal = getattr(settings, "attention_dir", "causal") == "causal"
     kind = POSITIONS.get(getattr(settings, "positional_embedding_type", ""), "learned")
-    found: list[tuple[Live, LayerPlan | None]] = []
+    factors: list[TensorFile] = []
+    plans: list[LayerPlan] = []
     for name, module in model.named_modules():
-        factors: list[Any] = [getattr(module, which, None) for which in ("W_Q", "W_K")]
-        if not all(isinstance(factor, Tensor) and factor.ndim == 3 for factor in factors):
+        w_q: Any = getattr(module, "W_Q", None)
+        w_k: Any = getattr(module, "W_K", None)
+        if not all(isinstance(factor, Tensor) and factor.ndim == 3 for factor in (w_q, w_k)):
             continue
-        (heads, _, d_head), kv_heads = factors[0].shape, len(factors[1])
         place = ".".join(part for part in name.split(".") if part != "_original_component")
         query, key = (Live(f"{place}.{which}", partial(_rows_of, module, which)) for which in ("W_Q", "W_K"))
+        factors += [query, key]
         plan = LayerPlan(
-            *(part, len(found) // 2, decoder, place, query.name, key.name, "", "", LAYOUTS["separate"]),
-            *(heads, kv_heads, d_head),
+            part="decoder" if causal else "encoder",
+            layer=len(plans),
+            causal=causal,
+            module=place,
+            query=query.name,
+            key=key.name,
+            value="",
+            output="",
+            layout=LAYOUTS["separate"],
+            heads=len(w_q),
+            kv_heads=len(w_k),
+            d_head=w_q.shape[-1],
             positions=Positions(kind),
-            beside=tuple(_beside(module, settings, _gain(model, place) if decoder else None)),
+            beside=tuple(_beside(module, settings, _gain(model, place) if causal else None)),
         )
-        found += [(query, plan), (key, None)]
-    return found
+        plans.append(plan)
+    return factors, plans
 
 
 def _rows_of(module: nn.Module, factor: str) -> Tensor:
@@ -131,28 +149,34 @@ def of_torch(model: nn.Module, kind: str) -> list[LayerPlan]:
             )
         outer, _, role = name.rpartition(".")
         layer, place = model.get_submodule(outer), f"{name}." if name else ""
-        decoder: Part = "decoder" if role == "self_attn" else "cross"
-        alone: Part = "decoder" if _is_masked(model, name) else "encoder"
-        part: Part = decoder if isinstance(layer, nn.TransformerDecoderLayer) else alone
+        if isinstance(layer, nn.TransformerDecoderLayer):
+            part: Part = "decoder" if role == "self_attn" else "cross"
+        else:
+            part = "decoder" if _is_masked(model, name) else "encoder"
         fused = module.in_proj_weight is not None
-        query, key, value = (f"{place}{'in' if fused else which}_proj_weight" for which in "qkv")
-        # if the values have a different width, W_o W_v^T is not square
-        output = f"{place}out_proj.weight" if module.vdim == module.embed_dim else ""
-        layout, heads = LAYOUTS["blocks" if fused else "separate"], module.num_heads
-        number = sum(plan.part == part for plan in plans)
-        norm = f"{outer}.norm1.weight".lstrip(".") if part != "cross" and getattr(layer, "norm_first", False) else ""
-        widths = heads, heads, module.head_dim
+        norm_is_first = part != "cross" and getattr(layer, "norm_first", False)
         extras = {
             "biases": module.in_proj_bias is not None,
             "sinks": module.bias_k is not None or module.add_zero_attn,
         }
-        plans.append(
-            LayerPlan(
-                *(part, number, part == "decoder", name, query, key, value, output, layout, *widths),
-                norm=norm,
-                beside=tuple(extra for extra, is_there in extras.items() if is_there),
-            )
+        plan = LayerPlan(
+            part=part,
+            layer=sum(plan.part == part for plan in plans),
+            causal=part == "decoder",
+            module=name,
+            query=f"{place}{'in' if fused else 'q'}_proj_weight",
+            key=f"{place}{'in' if fused else 'k'}_proj_weight",
+            value=f"{place}{'in' if fused else 'v'}_proj_weight",
+            # if the values have a different width, W_o W_v^T is not square
+            output=f"{place}out_proj.weight" if module.vdim == module.embed_dim else "",
+            layout=LAYOUTS["blocks" if fused else "separate"],
+            heads=module.num_heads,
+            kv_heads=module.num_heads,
+            d_head=module.head_dim,
+            norm=f"{outer}.norm1.weight".lstrip(".") if norm_is_first else "",
+            beside=tuple(extra for extra, is_there in extras.items() if is_there),
         )
+        plans.append(plan)
     return sorted(plans, key=lambda plan: get_args(Part).index(plan.part))
 
 

@@ -86,18 +86,20 @@ class TorchArchive(TensorFile):
         """The tensor, or its rows [start, stop).
 
         Raises:
-            CheckpointError: its storage is compressed, too short or missing.
+            CheckpointError: it contains no numbers, or its storage is compressed, too short or missing.
         """
         part = self.tensors[tensor][slice(*rows) if rows else slice(None)]
         steps = zip(part.shape, part.stride(), strict=True)
         span = 1 + sum((size - 1) * stride for size, stride in steps) if math.prod(part.shape) else 0
         start, width = int(part.storage_offset()), part.element_size()
-        record = self._records[self._keys[part.untyped_storage()._checkpoint_offset or 0]]
-        is_whole = part.numel() <= span and (start + span) * width <= record.file_size
-        if not is_whole or record.compress_type != zipfile.ZIP_STORED:
+        # a tensor on the meta device has no position, and no record is at position 0
+        key = self._keys.get(part.untyped_storage()._checkpoint_offset or 0, "")
+        record = self._records.get(key)
+        is_whole = record is not None and part.numel() <= span and (start + span) * width <= record.file_size
+        if record is None or not part.numel() or not is_whole or record.compress_type != zipfile.ZIP_STORED:
             raise CheckpointError(
-                f"{tensor} in {self.name} is cut off, compressed, or repeats a few numbers; save it as a contiguous"
-                " tensor."
+                f"{tensor} in {self.name} contains no numbers, is cut off or compressed, or repeats a few numbers; save"
+                " it as a contiguous tensor."
             )
         header = bytes(self._content(record.header_offset, record.header_offset + LOCAL_HEADER))
         between = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")

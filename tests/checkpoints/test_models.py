@@ -11,7 +11,7 @@ from torch.nn.utils import prune
 
 from attngeo import Attention, BilinearForm, Tower, open_checkpoint, open_model, register_architecture, symmetry_score
 from attngeo.checkpoints.architectures import ARCHITECTURES
-from attngeo.checkpoints.rows import score_table
+from attngeo.checkpoints.tables import score_table
 from attngeo.errors import CheckpointError, ParameterError
 
 NAMES = ("model", "source")  # what a model in memory cannot share with its file
@@ -49,14 +49,6 @@ def test_it_sees_the_weights_as_they_are_now_and_leaves_them_alone(llama):
     changed = {name for name, weight in llama.state_dict().items() if not torch.equal(weight, weights[name])}
     assert changed == {"model.layers.1.self_attn.q_proj.weight"} and llama.training
     assert all(not layer.form.wq.requires_grad for layer in opened)
-
-
-def test_what_wraps_a_model_is_looked_through(llama):
-    parallel, compiled = nn.Module(), nn.Module()
-    compiled._orig_mod, parallel.module = llama, compiled  # as torch.compile and DistributedDataParallel call them
-    expected, found = list(open_model(llama)), list(open_model(parallel))
-    assert [(layer.module, layer.file) for layer in found] == [(layer.module, layer.file) for layer in expected]
-    assert all(torch.equal(a.form.wk, b.form.wk) for a, b in zip(expected, found, strict=True))
 
 
 def quantised(name, weight):
@@ -323,6 +315,13 @@ class Envoy:
         self._module, self.path, self.wrapped = model, "model", compiled(model)
 
 
+def parallel(model: nn.Module) -> nn.Module:
+    """As DistributedDataParallel holds it."""
+    wrapper = nn.Module()
+    wrapper.module = model
+    return wrapper
+
+
 HOLDERS = {
     "another module": Holder,
     "a module in a module": lambda model: Holder(Holder(model)),
@@ -330,13 +329,14 @@ HOLDERS = {
     "a compiled model": compiled,
     "a module of a compiled model": lambda model: Holder(compiled(model)),
     "an object of a module": lambda model: Envoy(Holder(model)),
+    "several processes": lambda model: parallel(compiled(model)),
 }
 
 
 @pytest.mark.parametrize("hold", HOLDERS.values(), ids=HOLDERS)
 def test_the_model_that_an_object_holds_is_read(hold, llama):
     expected, found = list(open_model(llama)), list(open_model(hold(llama)))
-    assert len(found) == 2
+    assert [(layer.module, layer.file) for layer in found] == [(layer.module, layer.file) for layer in expected]
     assert all(a.form.wq.data_ptr() == b.form.wq.data_ptr() for a, b in zip(expected, found, strict=True))
     assert score_table(hold(llama))[0].symmetry == score_table(llama)[0].symmetry
 
@@ -354,7 +354,8 @@ def test_a_model_of_ones_own_around_another_is_read_by_the_config_that_is_given(
     model.llama = llama
     with mock.patch.dict(ARCHITECTURES):
         register_architecture("mine", Attention("decoder", "blocks.{}", "q", "k", heads="n_heads"))
-        assert open_model(model, config).plans[0].module == "blocks.0"
+        for thing in (model, parallel(model)):
+            assert open_model(thing, config).plans[0].module == "blocks.0"
     assert open_model(model).plans[0].module == "model.layers.0.self_attn"
 
 
