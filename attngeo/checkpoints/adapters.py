@@ -108,13 +108,14 @@ class Adapter:
         a, b, magnitudes = (self._parts.get(f"{module}.lora_{part}") for part in ("A", "B", "magnitude_vector"))
         outputs, inputs = reversed(shape) if transposed else shape
         shapes = self._file.shapes
-        fits = a and b and (*shapes[b][:1], *shapes[a][1:]) == (outputs, inputs) and shapes[b][1:] == shapes[a][:1]
-        if not (a and b and fits and all(shapes[a])) or (magnitudes and shapes[magnitudes].numel() != outputs):
+        rank = shapes[a][0] if a and shapes[a] else 0
+        fits = a and b and rank and (shapes[a], shapes[b]) == ((rank, inputs), (outputs, rank))
+        if not (a and b and fits) or (magnitudes and shapes[magnitudes].numel() != outputs):
             raise CheckpointError(
                 f"the factors of {module} in the adapter {self.name} do not fit a weight of shape {(outputs, inputs)};"
                 " the adapter belongs to another base model, or was not saved completely."
             )
-        return Change(a, b, magnitudes, self._scale(module, shapes[a][0]), transposed)
+        return Change(a, b, magnitudes, self._scale(module, rank), transposed)
 
     def merged(self, weight: str, base: Tensor, rows: tuple[int, int] | None) -> Tensor:
         """A base weight, or its rows [start, stop), with the adapter, rounded to the type of the weight as in peft."""

@@ -1,19 +1,17 @@
 """Checkpoints of one shape, layer by layer: the scores of each, and how far its W_qk is from the first one's."""
 
 from collections import Counter
-from collections.abc import Sequence
-from itertools import product
+from collections.abc import Mapping, Sequence
 from math import isnan
 from statistics import median
 from typing import NamedTuple
 
-import torch
-
+from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.rows import COLUMNS as OF_SCORES
 from attngeo.bilinear.scores import GAMMA, SUM, Convention
 from attngeo.bilinear.similarity import similarity
 from attngeo.bilinear.summary import filled
-from attngeo.checkpoints.architectures.plans import LayerPlan
+from attngeo.checkpoints.architectures.entry import Part
 from attngeo.checkpoints.attention_layer import AttentionLayer
 from attngeo.checkpoints.checkpoint import Checkpoint
 from attngeo.checkpoints.rows import layer_rows
@@ -39,17 +37,25 @@ def require_alike(compared: Sequence[Compared], per_head: bool) -> None:
         ParameterError: parts, layers or, where they are compared one by one, heads differ.
     """
 
-    def counted(plans: Sequence[LayerPlan], what: str) -> str:
-        of = Counter(plan.part for plan in plans) if what == "layers" else {plan.part: plan.heads for plan in plans}
-        return ", ".join(f"{count} {part}" for part, count in of.items()) + f" {what}"
-
     first, *others = compared
-    for other, (what, how) in product(others, {"layers": "", "heads": " head by head"}.items()):
-        a, b = (counted(each.opened.plans, what) for each in (first, other))
-        if a != b and (per_head or what == "layers"):
-            raise ParameterError(
-                f"{first.asked} has {a} and {other.asked} has {b}; only models of the same shape can be compared{how}."
-            )
+    for other in others:
+        layers = [Counter(plan.part for plan in each.opened.plans) for each in (first, other)]
+        if layers[0] != layers[1]:
+            raise _unlike(first, other, "layers", layers, "")
+        heads = [{plan.part: plan.heads for plan in each.opened.plans} for each in (first, other)]
+        if per_head and heads[0] != heads[1]:
+            raise _unlike(first, other, "heads", heads, " head by head")
+
+
+def _unlike(
+    first: Compared, other: Compared, what: str, counts: Sequence[Mapping[Part, int]], how: str
+) -> ParameterError:
+    """The error for two checkpoints with different numbers of layers or heads, which are given by part."""
+    a, b = (", ".join(f"{count} {part}" for part, count in of.items()) for of in counts)
+    return ParameterError(
+        f"{first.asked} has {a} {what} and {other.asked} has {b} {what}; only models of the same shape can be"
+        f" compared{how}."
+    )
 
 
 def difference_rows(
@@ -69,14 +75,24 @@ def difference_rows(
     for (asked, opened), layer in zip(compared, layers, strict=True):
         now = before if opened is first.opened else layer_rows(opened, layer, gamma, per_head, convention)
         try:
-            far = [similarity(layers[0].form, layer.form, heads) for heads in ((False, True) if per_head else (False,))]
+            distances = _distances(layers[0].form, layer.form, per_head)
         except MatrixError as error:
             raise ParameterError(f"{first.asked} and {asked} do not have the same shape: {error}") from error
-        distances = torch.cat([torch.stack(each).view(2, -1) for each in far], 1)  # of the sum, then of each head
-        for row, old, distance in zip(now, before, distances.T.tolist(), strict=True):
-            changes = dict(zip(CHANGES, [*(row[score] - old[score] for score in SHOWN), *distance], strict=True))
+        for row, old, (cosine, relative_change) in zip(now, before, distances, strict=True):
+            changes = {f"{score}_change": row[score] - old[score] for score in SHOWN}
+            changes |= {"cosine": cosine, "relative_change": relative_change}
             rows.append({"checkpoint": asked, "reference": first.asked} | row | changes)
     return sorted(rows, key=lambda row: row["head"])
+
+
+def _distances(before: BilinearForm, now: BilinearForm, per_head: bool) -> list[tuple[float, float]]:
+    """Cosine and relative change of the sum over heads, and then of each head."""
+    cosine, relative_change = similarity(before, now)
+    distances = [(float(cosine), float(relative_change))]
+    if per_head:
+        cosines, relative_changes = similarity(before, now, per_head=True)
+        distances += zip(cosines.tolist(), relative_changes.tolist(), strict=True)
+    return distances
 
 
 def cells(rows: Sequence[dict], letters: dict[str, str]) -> tuple[list[str], list[list[str]]]:

@@ -30,7 +30,11 @@ T5 = (
 )
 FUSED = (
     _attention(
-        *("encoder", "blk.{}", "attn_qkv", "attn_qkv", "blocks"),
+        "encoder",
+        "blk.{}",
+        "attn_qkv",
+        "attn_qkv",
+        layout="blocks",
         kv_heads="attention.head_count_kv",
         decoder_if="attention.causal",
     ),

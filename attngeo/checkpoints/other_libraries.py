@@ -1,14 +1,14 @@
 """Configs for checkpoints that other libraries wrote, made from their tensors and a given number of heads."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from torch import Size
 
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import Attention, Refused
-from attngeo.checkpoints.architectures.stacks import modules_of, stacks_of, top_config
+from attngeo.checkpoints.architectures.stacks import Stack, modules_of, stacks_of, top_config
 from attngeo.checkpoints.state_dicts import known_format
 from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError, ParameterError
@@ -73,46 +73,57 @@ def with_heads(shapes: Mapping[str, Size], heads: int, model_type: str | None) -
     """
     if model_type and (model_type not in ARCHITECTURES or isinstance(ARCHITECTURES[model_type], Refused)):
         raise ParameterError(f"{model_type!r} is not a model type that can be read; give another model type with --as.")
-    for candidate in (model_type,) if model_type else TYPES:
-        config = {"model_type": candidate, **_of_type(candidate, heads, shapes)}
-        stacks = [stack for stack in stacks_of(ARCHITECTURES, top_config(config)) if modules_of(stack, shapes)]
-        if model_type or stacks:
-            break
-    else:
-        if known := known_format(" ".join(shapes)):
-            raise CheckpointError(f"the tensors have the names of {known}.")
-        raise CheckpointError(
-            "there is no config.json, and the names of the tensors are not those of nanoGPT, timm, open_clip or"
-            " Megatron Core; give a model type with such names (--as TYPE --heads N)."
-        )
-    if candidate == "open_clip" and len(stacks) > 1:
+    config = _config_of(model_type, heads, shapes) if model_type else _recognised(heads, shapes)
+    stacks = _stacks(config, shapes)
+    if config["model_type"] == "open_clip" and len(stacks) > 1:
         raise CheckpointError(
             f"the towers of an open_clip model can have different numbers of heads; put its {CLIP_CONFIG}, which"
             " contains both numbers, next to the weights."
         )
-    for stack in stacks if not model_type else ():
-        for _, module in modules_of(stack, shapes):
-            if unusual := next(_unusual(module, shapes), None):
-                raise CheckpointError(
-                    f"{module} has the tensor {unusual}, which {candidate} models do not have if their logits depend"
-                    " only on queries and keys; if this tensor does not change the logits, give the model type (--as"
-                    f" {candidate})."
-                )
+    if not model_type:
+        _require_usual(config["model_type"], stacks, shapes)
     return config
 
 
-def _unusual(module: str, shapes: Mapping[str, Size]) -> Iterator[str]:
-    within = (name.removeprefix(f"{module}.") for name in shapes if name.startswith(f"{module}."))
-    return (name for name in within if not USUAL.fullmatch(name.partition(".")[0]))
+def _recognised(heads: int, shapes: Mapping[str, Size]) -> dict[str, Any]:
+    """The config of a model of the first of `TYPES` whose names the tensors have."""
+    for candidate in TYPES:
+        config = _config_of(candidate, heads, shapes)
+        if _stacks(config, shapes):
+            return config
+    if known := known_format(" ".join(shapes)):
+        raise CheckpointError(f"the tensors have the names of {known}.")
+    raise CheckpointError(
+        "there is no config.json, and the names of the tensors are not those of nanoGPT, timm, open_clip or Megatron"
+        " Core; give a model type with such names (--as TYPE --heads N)."
+    )
 
 
-def _of_type(model_type: str, heads: int, shapes: Mapping[str, Size]) -> dict[str, Any]:
-    """The config keys with the number of heads, as named in the entries of the type."""
+def _stacks(config: Mapping[str, Any], shapes: Mapping[str, Size]) -> list[Stack]:
+    """The stacks of a model whose attention modules are among the tensors."""
+    return [stack for stack in stacks_of(ARCHITECTURES, top_config(config)) if modules_of(stack, shapes)]
+
+
+def _require_usual(model_type: str, stacks: list[Stack], shapes: Mapping[str, Size]) -> None:
+    """Refuse attention modules with tensors that a library does not have in attentions that attngeo can score."""
+    for stack in stacks:
+        for _, module in modules_of(stack, shapes):
+            within = [name.removeprefix(f"{module}.") for name in shapes if name.startswith(f"{module}.")]
+            if unusual := next((name for name in within if not USUAL.fullmatch(name.partition(".")[0])), ""):
+                raise CheckpointError(
+                    f"{module} has the tensor {unusual}, which {model_type} models do not have if their logits depend"
+                    " only on queries and keys; if this tensor does not change the logits, give the model type (--as"
+                    f" {model_type})."
+                )
+
+
+def _config_of(model_type: str, heads: int, shapes: Mapping[str, Size]) -> dict[str, Any]:
+    """The config of a model of this type, with the number of heads under the keys that its entries name."""
+    config: dict[str, Any] = {"model_type": model_type}
     if model_type == "open_clip":
-        return {"vision_cfg": {"heads": heads}, "text_cfg": {"heads": heads}}
+        return config | {"vision_cfg": {"heads": heads}, "text_cfg": {"heads": heads}}
     if model_type == "megatron":
-        return {"num_attention_heads": heads, "num_query_groups": _groups(heads, shapes)}
-    config: dict[str, Any] = {}
+        return config | {"num_attention_heads": heads, "num_query_groups": _groups(heads, shapes)}
     entries = ARCHITECTURES[model_type]
     for entry in () if isinstance(entries, Refused) else entries:
         if isinstance(entry, Attention):
@@ -125,7 +136,7 @@ def _of_type(model_type: str, heads: int, shapes: Mapping[str, Size]) -> dict[st
 
 
 def _groups(heads: int, shapes: Mapping[str, Size]) -> int:
-    """Key heads in a fused weight of Megatron Core, of H + 2 H_kv heads; 0 where there is no such weight."""
+    """Key heads in a fused weight of Megatron Core, of H + 2 H_kv heads; H if there is no such weight."""
     name = next((name for name in shapes if name.endswith("self_attention.linear_qkv.weight")), "")
     output = shapes.get(name.replace("linear_qkv", "linear_proj"))
     if not name or output is None:

@@ -24,8 +24,18 @@ SHARDS_AT_ONCE = 8  # number of headers of a sharded checkpoint that are read at
 OF_TRAINER = ("optimizer", "scheduler", "training_args", "rng_state", "random_states", "scaler")
 # an id, ID@REVISION, hf://ID, or the address of a page of the Hub
 ADDRESS = re.compile(
-    r"(?:(?:(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/|hf://)(?P<page>[^@/?#]+(?:/[^@/?#]+)?)"
-    r"(?:/(?:tree/(?P<tree>[^/?#]+)(?:/(?P<folder>[^?#]+?))?|(?:blob|resolve)/(?P<blob>[^/?#]+)(?:/(?P<file>[^?#]*))?))?/?(?:[?#].*)?|(?P<id>(?![./~\\])[^@/:]+(?:/[^@/]+)?))(?:@(?P<revision>.+))?"
+    r"""(?:
+        (?: (?:https?://)? (?:www\.)? (?:huggingface\.co|hf\.co)/ | hf:// )
+        (?P<page> [^@/?#]+ (?:/[^@/?#]+)? )
+        (?: / (?:
+            tree/ (?P<tree> [^/?#]+ ) (?:/ (?P<folder> [^?#]+? ) )?
+            | (?:blob|resolve)/ (?P<blob> [^/?#]+ ) (?:/ (?P<file> [^?#]* ) )?
+        ) )?
+        /? (?: [?#].* )?
+        | (?P<id> (?![./~\\]) [^@/:]+ (?:/[^@/]+)? )
+    )
+    (?:@ (?P<revision> .+ ) )?""",
+    re.VERBOSE,
 )
 
 

@@ -1,4 +1,5 @@
 import re
+import shutil
 import warnings
 
 import pytest
@@ -58,10 +59,17 @@ def adapted(folder, model_type, kind, options, dtype=torch.float32):
     return model
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("adapted")
+    adapted(folder, *CASES["grouped keys"])
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path):
-    adapted(tmp_path, *CASES["grouped keys"])
-    return tmp_path
+def folder(saved, tmp_path):
+    """A base and an adapter, to be damaged."""
+    return shutil.copytree(saved, tmp_path / "adapted")
 
 
 @pytest.mark.parametrize("model_type, kind, options", CASES.values(), ids=CASES)

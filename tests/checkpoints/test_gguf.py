@@ -1,3 +1,5 @@
+from itertools import product
+
 import gguf
 import numpy as np
 import pytest
@@ -48,8 +50,12 @@ def written(tmp_path):
     return make
 
 
-@pytest.mark.parametrize("kind", [TYPES.F32, TYPES.F16, TYPES.BF16, TYPES.Q8_0, TYPES.Q4_0, TYPES.Q5_1])
-@pytest.mark.parametrize("architecture", MODELS)
+KINDS = (TYPES.F32, TYPES.F16, TYPES.BF16, TYPES.Q8_0, TYPES.Q4_0, TYPES.Q5_1)
+# the package gguf dequantises every kind alike, whatever the tensor is
+STORED = [("llama", kind) for kind in KINDS] + list(product(("gpt2", "bert", "t5"), (TYPES.F32, TYPES.Q8_0)))
+
+
+@pytest.mark.parametrize("architecture, kind", STORED)
 def test_a_file_has_the_forms_of_its_dequantised_twin(written, architecture, kind):
     path, model = written(architecture, kind, **({"attention.causal": False} if architecture == "bert" else {}))
     ours, twin = open_checkpoint(path), open_model(model)
