@@ -5,6 +5,8 @@ compared with those of the published computation, written again here in float64 
 """
 
 import json
+from collections.abc import Callable
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -93,190 +95,194 @@ def assert_published(folder, weights, prefix, computation):
 GROUPED = {"q_proj": (WIDTH, WIDTH), "k_proj": (KEY_HEADS * D_HEAD, WIDTH), "v_proj": (KEY_HEADS * D_HEAD, WIDTH)}
 OF_HEADS = {"q_proj": (WIDTH, WIDTH), "k_proj": (WIDTH, WIDTH), "v_proj": (WIDTH, WIDTH)}
 
-# huggingface.co/chandar-lab/NeoBERT, model.py: ``self.qkv(x).view(B, L, heads, 3 * dim_head).chunk(3, axis=-1)``
-NEOBERT = (
-    {"model_type": "neobert", **BERT_SIZES},
-    "model.transformer_encoder.{}",
-    {"qkv": (3 * WIDTH, WIDTH), "wo": (WIDTH, WIDTH), "attention_norm": (WIDTH,), "ffn_norm": (WIDTH,)},
-    fused_by_head,
-)
-# huggingface.co/GSAI-ML/LLaDA-8B-Base, modeling_llada.py: LLaDALlamaBlock, which passes is_causal=False
-LLADA = (
-    {"model_type": "llada", "d_model": WIDTH, "n_heads": HEADS, "n_kv_heads": KEY_HEADS, "n_layers": LAYERS},
-    "model.transformer.blocks.{}",
-    GROUPED | {"attn_out": (WIDTH, WIDTH), "attn_norm": (WIDTH,), "ff_norm": (WIDTH,), "ff_proj": (16, WIDTH)},
-    separate,
-)
-# huggingface.co/Dream-org/Dream-v0-Base-7B, modeling_dream.py: DreamAttention, which passes is_causal=False
-DREAM = (
-    {"model_type": "Dream", **GROUPED_SIZES},
-    "model.layers.{}.self_attn",
-    GROUPED | {"o_proj": (WIDTH, WIDTH)},
-    separate,
-)
-# MLMvsCLM (arXiv 2507.00994) trains models of EuroBERT's architecture, whose names these are. We know the model_type
-# and sizes of its configurations; its code was not to be had.
-SL_MODEL = (
-    {"model_type": "sl_model", **GROUPED_SIZES},
-    "model.layers.{}.self_attn",
-    GROUPED | {"o_proj": (WIDTH, WIDTH)},
-    separate,
-)
-# ModernBERT's code, with which Ettin's decoders were trained, fuses all three; transformers writes a tensor each
-FUSED_DECODER = (
-    {"model_type": "modernbert-decoder", **BERT_SIZES},
-    "model.layers.{}.attn",
-    {"Wqkv": (3 * WIDTH, WIDTH), "Wo": (WIDTH, WIDTH)},
-    fused_by_role,
-)
-SEPARATE_DECODER = (
-    {"model_type": "modernbert-decoder", **BERT_SIZES},
-    "model.layers.{}.attn",
-    OF_HEADS | {"Wo": (WIDTH, WIDTH)},
-    separate,
-)
-# huggingface.co/internlm/internlm2-7b, modeling_internlm2.py, as in github.com/hhaAndroid/xtuner:
-# ``rearrange(wqkv(x), 'b q (h gs d) -> b q h gs d', gs=2 + groups)``, q the first ``groups`` of gs, then k, then v
-INTERNLM2 = (
-    {"model_type": "internlm2", **GROUPED_SIZES},
-    "model.layers.{}.attention",
-    {"wqkv": ((HEADS + 2 * KEY_HEADS) * D_HEAD, WIDTH), "wo": (WIDTH, WIDTH)},
-    fused_by_group,
-)
-# huggingface.co/internlm/internlm-7b, modeling_internlm.py: the attention is a copy of Llama's, with biases
-INTERNLM = (
-    {"model_type": "internlm", **BERT_SIZES, "bias": True},
-    "model.layers.{}.self_attn",
-    OF_HEADS | {"o_proj": (WIDTH, WIDTH)},
-    separate,
-)
-# huggingface.co/Deci/DeciLM-7B, modeling_decilm.py: Llama's attention, whose number of key heads is
-# ``config.num_key_value_heads_per_layer[layer_idx]``
-DECI = (
-    {"model_type": "deci", **BERT_SIZES, "num_key_value_heads_per_layer": [KEY_HEADS] * LAYERS},
-    "model.layers.{}.self_attn",
-    GROUPED | {"o_proj": (WIDTH, WIDTH)},
-    separate,
-)
-# huggingface.co/nvidia/Llama-3_1-Nemotron-51B-Instruct, modeling_decilm.py, and github.com/vllm-project/vllm,
-# nemotron_nas.py: Llama's attention, with ``num_attention_heads / n_heads_in_group`` key heads in a layer
-NEMOTRON_NAS = (
-    {
-        "model_type": "nemotron-nas",
-        **BERT_SIZES,
-        "block_configs": [{"attention": {"no_op": False, "n_heads_in_group": HEADS // KEY_HEADS}}] * LAYERS,
-    },
-    "model.layers.{}.self_attn",
-    GROUPED | {"o_proj": (WIDTH, WIDTH)},
-    separate,
-)
-# huggingface.co/baichuan-inc/Baichuan2-7B-Base, modeling_baichuan.py:
-# ``W_pack(x).unflatten(-1, (3, hidden_size))``, whose first is q and whose second is k
-BAICHUAN = (
-    {"model_type": "baichuan", **BERT_SIZES},
-    "model.layers.{}.self_attn",
-    {"W_pack": (3 * WIDTH, WIDTH), "o_proj": (WIDTH, WIDTH)},
-    fused_in_blocks("W_pack", (HEADS,) * 3),
-)
-# github.com/alibaba/MNN, transformers/llm/export/llm_models/Qwen-1_8B/modeling_qwen.py:
-# ``c_attn(x).split(hidden_size)``, where c_attn is an nn.Linear
-QWEN = (
-    {"model_type": "qwen", **BERT_SIZES, "kv_channels": D_HEAD, "use_logn_attn": False},
-    "transformer.h.{}.attn",
-    {"c_attn": (3 * WIDTH, WIDTH), "c_proj": (WIDTH, WIDTH)},
-    fused_in_blocks("c_attn", (HEADS,) * 3),
-)
-# huggingface.co/THUDM/chatglm3-6b, modeling_chatglm.py: with ``multi_query_attention`` the outputs are split into
-# ``[heads, multi_query_group_num, multi_query_group_num]`` heads; otherwise each head has its q, k and v in turn
-CHATGLM = (
-    {
-        "model_type": "chatglm",
-        "num_attention_heads": HEADS,
-        "num_layers": LAYERS,
-        "kv_channels": D_HEAD,
-        "multi_query_attention": True,
-        "multi_query_group_num": KEY_HEADS,
-    },
-    "transformer.encoder.layers.{}.self_attention",
-    {"query_key_value": ((HEADS + 2 * KEY_HEADS) * D_HEAD, WIDTH), "dense": (WIDTH, WIDTH)},
-    fused_in_blocks("query_key_value"),
-)
-CHATGLM_BY_HEAD = (
-    {"model_type": "chatglm", "num_attention_heads": HEADS, "num_layers": LAYERS, "kv_channels": D_HEAD},
-    "transformer.encoder.layers.{}.self_attention",
-    {"query_key_value": (3 * WIDTH, WIDTH), "dense": (WIDTH, WIDTH)},
-    lambda x, weights, prefix: fused_by_head(
-        x, {f"{prefix}.qkv.weight": weights[f"{prefix}.query_key_value.weight"]}, prefix
-    ),
-)
-# huggingface.co/apple/OpenELM, modeling_openelm.py: ``qkv_proj(x)`` is split into ``[num_query_heads[layer],
-# num_kv_heads[layer], num_kv_heads[layer]]`` heads, whose numbers differ by layer
-OPENELM = (
-    {
-        "model_type": "openelm",
-        "model_dim": WIDTH,
-        "num_transformer_layers": LAYERS,
-        "num_query_heads": [HEADS] * LAYERS,
-        "num_kv_heads": [KEY_HEADS] * LAYERS,
-        "head_dim": D_HEAD,
-    },
-    "transformer.layers.{}.attn",
-    {"qkv_proj": ((HEADS + 2 * KEY_HEADS) * D_HEAD, WIDTH), "out_proj": (WIDTH, WIDTH)},
-    fused_in_blocks("qkv_proj"),
-)
+
+class Published(NamedTuple):
+    """How a type on the Hub stores its attention, and how its code computes queries and keys."""
+
+    config: dict
+    prefix: str  # the module with the tensors of a layer
+    shapes: dict[str, tuple[int, ...]]
+    computation: Callable
+    part: str
+
+    def save(self, folder, config=None, shapes=None):
+        """Write a small checkpoint, with changes of its config and its shapes, and return its weights."""
+        return save(folder, self.config | (config or {}), per_layer(self.prefix, self.shapes | (shapes or {})))
+
+
 LAYOUTS = {
-    "internlm2": (*INTERNLM2, "decoder"),
-    "internlm": (*INTERNLM, "decoder"),
-    "deci": (*DECI, "decoder"),
-    "nemotron-nas": (*NEMOTRON_NAS, "decoder"),
-    "baichuan": (*BAICHUAN, "decoder"),
-    "qwen": (*QWEN, "decoder"),
-    "chatglm": (*CHATGLM, "decoder"),
-    "chatglm, head by head": (*CHATGLM_BY_HEAD, "decoder"),
-    "openelm": (*OPENELM, "decoder"),
-    "neobert": (*NEOBERT, "encoder"),
-    "llada": (*LLADA, "encoder"),
-    "Dream": (*DREAM, "encoder"),
-    "sl_model": (*SL_MODEL, "encoder"),
-    "modernbert-decoder, fused": (*FUSED_DECODER, "decoder"),
-    "modernbert-decoder, separate": (*SEPARATE_DECODER, "decoder"),
+    # huggingface.co/chandar-lab/NeoBERT, model.py: ``self.qkv(x).view(B, L, heads, 3 * dim_head).chunk(3, axis=-1)``
+    "neobert": Published(
+        {"model_type": "neobert", **BERT_SIZES},
+        "model.transformer_encoder.{}",
+        {"qkv": (3 * WIDTH, WIDTH), "wo": (WIDTH, WIDTH), "attention_norm": (WIDTH,), "ffn_norm": (WIDTH,)},
+        fused_by_head,
+        "encoder",
+    ),
+    # huggingface.co/GSAI-ML/LLaDA-8B-Base, modeling_llada.py: LLaDALlamaBlock, which passes is_causal=False
+    "llada": Published(
+        {"model_type": "llada", "d_model": WIDTH, "n_heads": HEADS, "n_kv_heads": KEY_HEADS, "n_layers": LAYERS},
+        "model.transformer.blocks.{}",
+        GROUPED | {"attn_out": (WIDTH, WIDTH), "attn_norm": (WIDTH,), "ff_norm": (WIDTH,), "ff_proj": (16, WIDTH)},
+        separate,
+        "encoder",
+    ),
+    # huggingface.co/Dream-org/Dream-v0-Base-7B, modeling_dream.py: DreamAttention, which passes is_causal=False
+    "Dream": Published(
+        {"model_type": "Dream", **GROUPED_SIZES},
+        "model.layers.{}.self_attn",
+        GROUPED | {"o_proj": (WIDTH, WIDTH)},
+        separate,
+        "encoder",
+    ),
+    # MLMvsCLM (arXiv 2507.00994) trains models of EuroBERT's architecture, whose names these are. We know the
+    # model_type and sizes of its configurations; its code was not to be had.
+    "sl_model": Published(
+        {"model_type": "sl_model", **GROUPED_SIZES},
+        "model.layers.{}.self_attn",
+        GROUPED | {"o_proj": (WIDTH, WIDTH)},
+        separate,
+        "encoder",
+    ),
+    # ModernBERT's code, with which Ettin's decoders were trained, fuses all three; transformers writes a tensor each
+    "modernbert-decoder, fused": Published(
+        {"model_type": "modernbert-decoder", **BERT_SIZES},
+        "model.layers.{}.attn",
+        {"Wqkv": (3 * WIDTH, WIDTH), "Wo": (WIDTH, WIDTH)},
+        fused_by_role,
+        "decoder",
+    ),
+    "modernbert-decoder, separate": Published(
+        {"model_type": "modernbert-decoder", **BERT_SIZES},
+        "model.layers.{}.attn",
+        OF_HEADS | {"Wo": (WIDTH, WIDTH)},
+        separate,
+        "decoder",
+    ),
+    # huggingface.co/internlm/internlm2-7b, modeling_internlm2.py, as in github.com/hhaAndroid/xtuner:
+    # ``rearrange(wqkv(x), 'b q (h gs d) -> b q h gs d', gs=2 + groups)``, q the first ``groups`` of gs, then k, then v
+    "internlm2": Published(
+        {"model_type": "internlm2", **GROUPED_SIZES},
+        "model.layers.{}.attention",
+        {"wqkv": ((HEADS + 2 * KEY_HEADS) * D_HEAD, WIDTH), "wo": (WIDTH, WIDTH)},
+        fused_by_group,
+        "decoder",
+    ),
+    # huggingface.co/internlm/internlm-7b, modeling_internlm.py: the attention is a copy of Llama's, with biases
+    "internlm": Published(
+        {"model_type": "internlm", **BERT_SIZES, "bias": True},
+        "model.layers.{}.self_attn",
+        OF_HEADS | {"o_proj": (WIDTH, WIDTH)},
+        separate,
+        "decoder",
+    ),
+    # huggingface.co/Deci/DeciLM-7B, modeling_decilm.py: Llama's attention, whose number of key heads is
+    # ``config.num_key_value_heads_per_layer[layer_idx]``
+    "deci": Published(
+        {"model_type": "deci", **BERT_SIZES, "num_key_value_heads_per_layer": [KEY_HEADS] * LAYERS},
+        "model.layers.{}.self_attn",
+        GROUPED | {"o_proj": (WIDTH, WIDTH)},
+        separate,
+        "decoder",
+    ),
+    # huggingface.co/nvidia/Llama-3_1-Nemotron-51B-Instruct, modeling_decilm.py, and github.com/vllm-project/vllm,
+    # nemotron_nas.py: Llama's attention, with ``num_attention_heads / n_heads_in_group`` key heads in a layer
+    "nemotron-nas": Published(
+        {
+            "model_type": "nemotron-nas",
+            **BERT_SIZES,
+            "block_configs": [{"attention": {"no_op": False, "n_heads_in_group": HEADS // KEY_HEADS}}] * LAYERS,
+        },
+        "model.layers.{}.self_attn",
+        GROUPED | {"o_proj": (WIDTH, WIDTH)},
+        separate,
+        "decoder",
+    ),
+    # huggingface.co/baichuan-inc/Baichuan2-7B-Base, modeling_baichuan.py:
+    # ``W_pack(x).unflatten(-1, (3, hidden_size))``, whose first is q and whose second is k
+    "baichuan": Published(
+        {"model_type": "baichuan", **BERT_SIZES},
+        "model.layers.{}.self_attn",
+        {"W_pack": (3 * WIDTH, WIDTH), "o_proj": (WIDTH, WIDTH)},
+        fused_in_blocks("W_pack", (HEADS,) * 3),
+        "decoder",
+    ),
+    # github.com/alibaba/MNN, transformers/llm/export/llm_models/Qwen-1_8B/modeling_qwen.py:
+    # ``c_attn(x).split(hidden_size)``, where c_attn is an nn.Linear
+    "qwen": Published(
+        {"model_type": "qwen", **BERT_SIZES, "kv_channels": D_HEAD, "use_logn_attn": False},
+        "transformer.h.{}.attn",
+        {"c_attn": (3 * WIDTH, WIDTH), "c_proj": (WIDTH, WIDTH)},
+        fused_in_blocks("c_attn", (HEADS,) * 3),
+        "decoder",
+    ),
+    # huggingface.co/THUDM/chatglm3-6b, modeling_chatglm.py: with ``multi_query_attention`` the outputs are split into
+    # ``[heads, multi_query_group_num, multi_query_group_num]`` heads; otherwise each head has its q, k and v in turn
+    "chatglm": Published(
+        {
+            "model_type": "chatglm",
+            "num_attention_heads": HEADS,
+            "num_layers": LAYERS,
+            "kv_channels": D_HEAD,
+            "multi_query_attention": True,
+            "multi_query_group_num": KEY_HEADS,
+        },
+        "transformer.encoder.layers.{}.self_attention",
+        {"query_key_value": ((HEADS + 2 * KEY_HEADS) * D_HEAD, WIDTH), "dense": (WIDTH, WIDTH)},
+        fused_in_blocks("query_key_value"),
+        "decoder",
+    ),
+    "chatglm, head by head": Published(
+        {"model_type": "chatglm", "num_attention_heads": HEADS, "num_layers": LAYERS, "kv_channels": D_HEAD},
+        "transformer.encoder.layers.{}.self_attention",
+        {"query_key_value": (3 * WIDTH, WIDTH), "dense": (WIDTH, WIDTH)},
+        lambda x, weights, prefix: fused_by_head(
+            x, {f"{prefix}.qkv.weight": weights[f"{prefix}.query_key_value.weight"]}, prefix
+        ),
+        "decoder",
+    ),
+    # huggingface.co/apple/OpenELM, modeling_openelm.py: ``qkv_proj(x)`` is split into ``[num_query_heads[layer],
+    # num_kv_heads[layer], num_kv_heads[layer]]`` heads, whose numbers differ by layer
+    "openelm": Published(
+        {
+            "model_type": "openelm",
+            "model_dim": WIDTH,
+            "num_transformer_layers": LAYERS,
+            "num_query_heads": [HEADS] * LAYERS,
+            "num_kv_heads": [KEY_HEADS] * LAYERS,
+            "head_dim": D_HEAD,
+        },
+        "transformer.layers.{}.attn",
+        {"qkv_proj": ((HEADS + 2 * KEY_HEADS) * D_HEAD, WIDTH), "out_proj": (WIDTH, WIDTH)},
+        fused_in_blocks("qkv_proj"),
+        "decoder",
+    ),
 }
 
 
 def test_every_type_whose_code_is_on_the_hub_is_here():
-    assert {config["model_type"] for config, *_ in LAYOUTS.values()} >= set(PUBLISHED)
+    assert {layout.config["model_type"] for layout in LAYOUTS.values()} >= set(PUBLISHED)
     assert set(PUBLISHED) <= set(ARCHITECTURES)
 
 
-@pytest.mark.parametrize("config, prefix, shapes, computation, part", LAYOUTS.values(), ids=LAYOUTS)
-def test_a_published_layout_gives_the_published_logits(config, prefix, shapes, computation, part, tmp_path):
-    weights = save(tmp_path, config, per_layer(prefix, shapes))
-    checkpoint = assert_published(tmp_path, weights, prefix, computation)
-    assert {(plan.part, plan.causal) for plan in checkpoint.plans} == {(part, part == "decoder")}
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_a_published_layout_gives_the_published_logits(layout, tmp_path):
+    checkpoint = assert_published(tmp_path, layout.save(tmp_path), layout.prefix, layout.computation)
+    assert {(plan.part, plan.causal) for plan in checkpoint.plans} == {(layout.part, layout.part == "decoder")}
     assert checkpoint.left_out[0].startswith("positions encoded by rotating queries and keys")
-    if "modernbert" not in config["model_type"]:
+    if "modernbert" not in layout.config["model_type"]:
         assert len(open_checkpoint(tmp_path, matrix="ov")) == LAYERS  # values and outputs are found, too
 
 
-def test_neobert_read_in_the_layout_of_modernbert_is_noticed(tmp_path):
-    config, prefix, shapes, _ = NEOBERT
-    weights = save(tmp_path, config, per_layer(prefix, shapes))
-
-    def by_role(x, weights, prefix):
-        return fused_by_role(x, {f"{prefix}.Wqkv.weight": weights[f"{prefix}.qkv.weight"]}, prefix)
-
+@pytest.mark.parametrize(
+    "name, wrong", [("neobert", "blocks"), ("internlm2", "blocks"), ("chatglm", "groups"), ("openelm", "groups")]
+)
+def test_a_published_layout_read_in_another_is_noticed(name, wrong, tmp_path, monkeypatch):
+    layout = LAYOUTS[name]
+    weights = layout.save(tmp_path)
+    monkeypatch.setitem(ARCHITECTURES, name, (structs.replace(ARCHITECTURES[name][0], layout=wrong),))
     with pytest.raises(AssertionError, match="not close"):
-        assert_published(tmp_path, weights, prefix, by_role)
-
-
-@pytest.mark.parametrize("layout, wrong", [("internlm2", "blocks"), ("chatglm", "groups"), ("openelm", "groups")])
-def test_a_published_layout_read_in_another_is_noticed(layout, wrong, tmp_path, monkeypatch):
-    config, prefix, shapes, computation, _ = LAYOUTS[layout]
-    weights = save(tmp_path, config, per_layer(prefix, shapes))
-    entry = structs.replace(ARCHITECTURES[layout][0], layout=wrong)
-    monkeypatch.setitem(ARCHITECTURES, layout, (entry,))
-    with pytest.raises(AssertionError, match="not close"):
-        assert_published(tmp_path, weights, prefix, computation)
+        assert_published(tmp_path, weights, layout.prefix, layout.computation)
 
 
 @pytest.mark.parametrize("model_type", ["deci", "openelm"])
@@ -299,41 +305,39 @@ def test_numbers_of_heads_that_differ_by_layer_are_read_by_layer(model_type, tmp
 
 
 def test_norms_and_factors_of_these_types_are_named(tmp_path):
-    config, prefix, shapes, _, _ = LAYOUTS["openelm"]
-    save(tmp_path, config, per_layer(prefix, shapes | {"q_norm": (D_HEAD,), "k_norm": (D_HEAD,)}))
+    LAYOUTS["openelm"].save(tmp_path, shapes={"q_norm": (D_HEAD,), "k_norm": (D_HEAD,)})
     assert "norms of queries and keys" in open_checkpoint(tmp_path).left_out
-    config, prefix, shapes, _, _ = LAYOUTS["qwen"]
     for is_used in (True, False):
-        save(tmp_path, config | {"use_logn_attn": is_used}, per_layer(prefix, shapes))
+        LAYOUTS["qwen"].save(tmp_path, {"use_logn_attn": is_used})
         assert any("factors" in words for words in open_checkpoint(tmp_path).left_out) == is_used
 
 
 def test_the_first_chatglm_is_refused(tmp_path, as_user):
     """Its attention has other names, and the tokens of its prompt see one another."""
-    save(tmp_path, LAYOUTS["chatglm"][0], {"transformer.layers.0.attention.query_key_value.weight": (3 * WIDTH, WIDTH)})
+    save(
+        tmp_path,
+        LAYOUTS["chatglm"].config,
+        {"transformer.layers.0.attention.query_key_value.weight": (3 * WIDTH, WIDTH)},
+    )
     with pytest.raises(CheckpointError, match=r"no tensor is named like encoder\.layers\.\{\}\.self_attention"):
         open_checkpoint(tmp_path)
 
 
 def test_a_model_trained_to_predict_the_next_token_is_a_decoder_where_its_configuration_says_so(tmp_path):
-    config, prefix, shapes, _ = SL_MODEL
-    save(tmp_path, config | {"is_causal": True}, per_layer(prefix, shapes))
+    LAYOUTS["sl_model"].save(tmp_path, {"is_causal": True})
     assert {(plan.part, plan.causal) for plan in open_checkpoint(tmp_path).plans} == {("decoder", True)}
 
 
-def test_gains_before_the_attention_of_types_on_the_hub_are_found(tmp_path):
-    for name, (config, prefix, shapes, _) in {"neobert": NEOBERT, "llada": LLADA}.items():
-        folder = tmp_path / name
-        folder.mkdir()
-        save(folder, config, per_layer(prefix, shapes))
-        gain = "attention_norm" if name == "neobert" else "attn_norm"
-        norms = [plan.norm for plan in open_checkpoint(folder).plans]
-        assert norms == [f"{prefix.format(layer)}.{gain}.weight" for layer in range(LAYERS)]
+@pytest.mark.parametrize("name, gain", [("neobert", "attention_norm"), ("llada", "attn_norm")])
+def test_gains_before_the_attention_of_types_on_the_hub_are_found(name, gain, tmp_path):
+    LAYOUTS[name].save(tmp_path)
+    norms = [plan.norm for plan in open_checkpoint(tmp_path).plans]
+    assert norms == [f"{LAYOUTS[name].prefix.format(layer)}.{gain}.weight" for layer in range(LAYERS)]
 
 
 def test_other_attentions_of_these_types_are_refused(tmp_path, as_user):
     """LLaDA's code also knows blocks with one tensor for queries, keys and values, which no entry reads."""
-    config, prefix, *_ = LLADA
+    config, prefix, *_ = LAYOUTS["llada"]
     save(tmp_path, config, per_layer(prefix, {"att_proj": (3 * WIDTH, WIDTH)}))
     with pytest.raises(CheckpointError, match=r"no tensor is named like blocks\.\{\}\.q_proj"):
         open_checkpoint(tmp_path)
