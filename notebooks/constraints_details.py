@@ -25,7 +25,8 @@ from attngeo.bilinear.scores import Convention, symmetry_score
 from livingpaper.claims.claim import Verdict, claim, exact
 from attngeo.experiments.runs.numbers_in_words import joined_by_and
 from attngeo.experiments.training import bert
-from attngeo.choices import SYMMETRY, Constraint, Initialisation
+from attngeo.choices import SYMMETRY, Initialisation
+from attngeo.experiments.training.choices import Constraint
 from attngeo.experiments.training.config import TrainingConfig
 from attngeo.experiments.training.losses import constraint_loss
 

@@ -98,7 +98,7 @@ from attngeo.experiments.runs.estimates import LEAST_SEEDS
 from attngeo.experiments.runs.experiments import recorded_runs
 from attngeo.experiments.runs.numbers_in_words import as_score, joined_by_and, number, share_of, spelled
 from attngeo.experiments.training.bert import Decoder, Encoder, bert_config
-from attngeo.choices import PRESETS, Shape
+from attngeo.experiments.training.choices import PRESETS, Shape
 from attngeo.experiments.training.config import configure
 from attngeo.experiments.training.train import train
 

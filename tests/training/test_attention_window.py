@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from attngeo.choices import Shape
 from attngeo.experiments.training.attention_window import attend_within
 from attngeo.experiments.training.bert import build_model
+from attngeo.experiments.training.choices import Shape
 
 ONE_LAYER = Shape(layers=1, d_model=24, heads=3, d_ff=40, vocab_size=60, longest=14, dropout=0.0)
 IDS = torch.randint(0, 60, (3, 12), generator=torch.Generator().manual_seed(0))

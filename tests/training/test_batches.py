@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models
 
-from attngeo.choices import TrainingObjective
 from attngeo.errors import ParameterError
 from attngeo.experiments.training.batches import Batches, Blocks, Masking
+from attngeo.experiments.training.choices import TrainingObjective
 from attngeo.experiments.training.corpora.documents import CorpusError
 from attngeo.experiments.training.corpora.vocabulary import Vocabulary
 

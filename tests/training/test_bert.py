@@ -3,7 +3,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attngeo.choices import Shape
 from attngeo.experiments.training.bert import (
     attention_layers,
     build_model,
@@ -13,6 +12,7 @@ from attngeo.experiments.training.bert import (
     parameter_counts,
     scale_logits,
 )
+from attngeo.experiments.training.choices import Shape
 
 TINY = Shape(layers=2, d_model=24, heads=3, d_ff=40, vocab_size=60, dropout=0.0)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models
 
-from attngeo.choices import Text
+from attngeo.experiments.training.choices import Text
 from attngeo.experiments.training.corpora import documents as module
 from attngeo.experiments.training.corpora import registry
 from attngeo.experiments.training.corpora import tokens as tokens_module

@@ -5,10 +5,12 @@ import pytest
 import torch
 
 from attngeo import score, score_heads
-from attngeo.choices import SYMMETRY, Initialisation, Shape
+from attngeo.choices import SYMMETRY, Initialisation
 from attngeo.errors import ParameterError
 from attngeo.experiments.training.bert import STD, attention_layers, build_model, forms
-from attngeo.initialisations import MIXERS, InitialisationError, initialise_bert
+from attngeo.experiments.training.choices import Shape
+from attngeo.experiments.training.initialisations import initialise_bert
+from attngeo.initialisations import MIXERS, InitialisationError
 
 SHAPE = Shape(layers=2, d_model=64, heads=4, d_ff=64, vocab_size=40)
 

@@ -2,9 +2,9 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from attngeo.choices import Shape
 from attngeo.experiments.training import losses
 from attngeo.experiments.training.bert import build_model
+from attngeo.experiments.training.choices import Shape
 from attngeo.experiments.training.losses import linear_cross_entropy
 
 

@@ -9,9 +9,9 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 from attngeo import open_checkpoint, score_heads
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.waves import waves
-from attngeo.choices import Positions, PositionTable, Shape
 from attngeo.errors import ParameterError
 from attngeo.experiments.training.bert import attention_layers, build_model, forms, parameter_counts
+from attngeo.experiments.training.choices import Positions, PositionTable, Shape
 from attngeo.experiments.training.positions import FROZEN_STRENGTH, freeze_table
 from attngeo.experiments.training.train import train
 

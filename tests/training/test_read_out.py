@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch.autograd.functional import jacobian
 
-from attngeo.choices import Shape
 from attngeo.experiments.training.bert import attention_layers, build_model
+from attngeo.experiments.training.choices import Shape
 from attngeo.experiments.training.read_out import Probe, centred, position_forms, read_outs, weighted_symmetry
 
 BLOCKS, N, D = 3, 5, 8

@@ -8,10 +8,10 @@ from typing import Any, Literal, get_args, get_origin
 
 import click
 
-from attngeo.choices import PRESETS
 from attngeo.cli.options import FILE, FOLDER
 from attngeo.cli.terminal import bars, say
 from attngeo.errors import needs
+from attngeo.experiments.training.choices import PRESETS
 from attngeo.experiments.training.config import TrainingConfig, configure, read_values
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from jaxtyping import Int
 
-from attngeo.choices import TrainingObjective
 from attngeo.errors import ParameterError
+from attngeo.experiments.training.choices import TrainingObjective
 from attngeo.experiments.training.config import TrainingConfig
 from attngeo.experiments.training.corpora.documents import CorpusError
 from attngeo.experiments.training.corpora.vocabulary import Vocabulary

@@ -16,10 +16,11 @@ from transformers import (
 )
 
 from attngeo.bilinear.form import BilinearForm
-from attngeo.choices import Constraint, Initialisation, Positions, Shape, Values
+from attngeo.choices import Initialisation
+from attngeo.experiments.training.choices import Constraint, Positions, Shape, Values
+from attngeo.experiments.training.initialisations import freeze_values, initialise_bert
 from attngeo.experiments.training.losses import constraint_loss, linear_cross_entropy
 from attngeo.experiments.training.positions import PositionsBertConfig, take_positions
-from attngeo.initialisations import freeze_values, initialise_bert
 
 EPSILON = 1e-12  # for the layer normalisation (Table S1)
 STD = 0.02  # standard deviation of BERT's initial weights

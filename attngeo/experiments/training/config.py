@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 from msgspec import Meta
 
-from attngeo.choices import (
+from attngeo.choices import SYMMETRY, Initialisation
+from attngeo.errors import ParameterError
+from attngeo.experiments.training.choices import (
     PRESETS,
-    SYMMETRY,
     Constraint,
-    Initialisation,
     Positions,
     PositionTable,
     Shape,
@@ -21,7 +21,6 @@ from attngeo.choices import (
     TrainingObjective,
     Values,
 )
-from attngeo.errors import ParameterError
 from attngeo.experiments.training.corpora.registry import NAMES
 from attngeo.inputs import Setting, checked, read_yaml
 

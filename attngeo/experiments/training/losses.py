@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attngeo.bilinear.form import BilinearForm
 from attngeo.bilinear.moments import gram_moments
-from attngeo.choices import Constraint
+from attngeo.experiments.training.choices import Constraint
 
 SLICE_BYTES = 1 << 24  # bytes of float32 logits at a time on a CPU, about the size of its last cache
 

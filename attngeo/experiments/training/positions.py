@@ -11,7 +11,7 @@ from transformers.masking_utils import eager_mask
 from transformers.models.bert.modeling_bert import eager_attention_forward
 
 from attngeo.bilinear.waves import waves
-from attngeo.choices import Positions, PositionTable
+from attngeo.experiments.training.choices import Positions, PositionTable
 
 BASE = 10_000.0  # for the rotary angles (Su et al. 2021)
 FROZEN_STRENGTH = 5.0  # norm of a frozen table, relative to the norm of an untrained one

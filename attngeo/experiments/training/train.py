@@ -16,12 +16,12 @@ from transformers import PrinterCallback, Trainer, TrainingArguments
 from transformers.utils import logging as transformers_logging
 
 import attngeo
-from attngeo.choices import Constraint, PositionTable, TrainingObjective
 from attngeo.errors import ParameterError
 from attngeo.experiments.runs.record import FINISHED, Run, read_run
 from attngeo.experiments.training.attention_window import attend_within
 from attngeo.experiments.training.batches import Batches, Blocks, Masking
 from attngeo.experiments.training.bert import build_model, fold_logit_scale, model_flops, parameter_counts, scale_logits
+from attngeo.experiments.training.choices import Constraint, PositionTable, TrainingObjective
 from attngeo.experiments.training.config import TrainingConfig
 from attngeo.experiments.training.corpora.documents import Corpus
 from attngeo.experiments.training.corpora.registry import open_corpus

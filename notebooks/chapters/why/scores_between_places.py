@@ -35,7 +35,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from attngeo import open_model
 from attngeo.bilinear.places import symmetry_between_places
 from attngeo.bilinear.scores import symmetry_score
-from attngeo.choices import TrainingObjective
+from attngeo.experiments.training.choices import TrainingObjective
 from attngeo.errors import AttngeoError, CheckpointError
 from attngeo.experiments.runs.record import PLAN, read_about
 from attngeo.experiments.survey.models import registry

@@ -2,7 +2,7 @@
 
 from notebook_code import notebook
 
-from attngeo.choices import Constraint
+from attngeo.experiments.training.choices import Constraint
 
 POLES = notebook("constraints_details").POLES
 

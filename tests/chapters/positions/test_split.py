@@ -11,9 +11,9 @@ from chapters.positions.split import GAIN, WIDER, layer_splits, record_runs
 
 from attngeo.bilinear.positions import position_space, split_score
 from attngeo.checkpoints.opening import open_checkpoint
-from attngeo.choices import Shape
 from attngeo.errors import CheckpointError
 from attngeo.experiments.training.bert import build_model, forms
+from attngeo.experiments.training.choices import Shape
 
 
 def test_the_recorded_parts_add_up_and_skew_positions_are_visible():

@@ -2,8 +2,8 @@ import pytest
 import torch
 from chapters.why.agreement import agreement, agreement_rows, update_coefficients
 
-from attngeo.choices import Positions, Shape
 from attngeo.experiments.training.bert import attention_layers, build_model
+from attngeo.experiments.training.choices import Positions, Shape
 
 SHAPE = Shape(layers=2, d_model=16, heads=2, d_ff=20, vocab_size=30, longest=8, dropout=0.0)
 IDS = torch.randint(5, 30, (3, 6), generator=torch.Generator().manual_seed(1))

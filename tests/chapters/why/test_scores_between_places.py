@@ -12,10 +12,10 @@ from small_models import small_model
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 from attngeo.bilinear.places import interaction, symmetry_between_places
-from attngeo.choices import Shape
 from attngeo.errors import CheckpointError
 from attngeo.experiments.survey.measured import read_records
 from attngeo.experiments.training.bert import attention_layers, build_model
+from attngeo.experiments.training.choices import Shape
 from attngeo.files.checkout import data
 
 N = 6

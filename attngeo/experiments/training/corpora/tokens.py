@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from filelock import FileLock
 
-from attngeo.choices import Text
+from attngeo.experiments.training.choices import Text
 from attngeo.experiments.training.corpora.documents import Corpus, CorpusError
 from attngeo.experiments.training.corpora.vocabulary import Vocabulary
 from attngeo.files.atomic import atomic_folder

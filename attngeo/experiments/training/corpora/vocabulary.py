@@ -9,7 +9,7 @@ from typing import Any
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from attngeo.checkpoints.hub import HubRepository
-from attngeo.choices import Text
+from attngeo.experiments.training.choices import Text
 from attngeo.experiments.training.corpora.documents import Corpus, CorpusError
 from attngeo.inputs import cause, local_path
 
