@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from chapters import constraints, positions
+from attngeo.experiments.runs.circumstances import made_alike
 from livingpaper.display.page import glue, show, table
 from attngeo.errors import ParameterError
 from attngeo.bilinear.form import BilinearForm
@@ -251,8 +252,7 @@ table(
 # %% tags=["remove-cell"]
 assert all(free.config | {"seed": arm.config["seed"]} == arm.config for arm in planned.values())  # "the same settings"
 for pair in recorded:  # of which *Does symmetry matter?* says that both ran in the same circumstances
-    assert len(constraints.circumstances(pair.first)) == 1
-    assert constraints.circumstances(pair.first).equals(constraints.circumstances(pair.second))
+    assert made_alike([pair.first, pair.second])
 NAMED = {"precision": "the numerical precision", "processor": "the processor", "commit": "the version of the code"}
 differing = [words for column, words in NAMED.items() if same_settings[column].nunique() > 1]
 assert differing

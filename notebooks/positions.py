@@ -29,15 +29,15 @@ from scipy import stats
 from chapters import positions
 from chapters.heads_or_sum.evidence import MIRRORS, evidence, families, mirrors
 from chapters.positions import ENOUGH, Outcome, compared, told
-from chapters.positions_pictures import pictured
+from chapters.positions.pictures import pictured
 from chapters.pretrained_survey.figures import symmetry_by_positions
 from livingpaper.display.page import glue, show, table
 from livingpaper.claims.claim import Verdict, claim, compare
 from attngeo.files.checkout import data
-from attngeo.experiments.runs.arms import Contrast, whole_arms
+from attngeo.experiments.runs.arms import LOSS, Contrast, whole_arms
+from attngeo.experiments.runs.estimates import over_seeds
 from attngeo.experiments.runs.experiments import read_experiment
 from attngeo.experiments.runs.numbers_in_words import as_score, joined_by_and, number, spelled
-from attngeo.experiments.runs.record import Run
 from livingpaper.released_results import absolute_against_others, families_by_positions, released_results
 
 experiments = positions.all_recorded()
@@ -177,52 +177,28 @@ pictured()
 
 
 # %%
-def s_of(run: Run) -> float:
-    """Of W_qk, summed over heads, after the last step: median over layers."""
-    layers = run.scores.query(f"head == -1 and step == {run.config['steps']}")
-    return float(np.median(layers["symmetry"]))
-
-
-def lower_end(by_seed: np.ndarray) -> float:
-    """Of Student's interval of 95 % about the mean."""
-    return float(stats.ttest_1samp(by_seed, 0).confidence_interval(0.95).low)
-
-
-def held_out_loss(run: Run) -> float:
-    """After the last step, in nats."""
-    return float(run.history["held_out_loss"].iloc[-1])
-
-
+SYMMETRY = "symmetry"  # of W_qk, summed over heads, after the last step: median over layers
 LOWEST = -4  # that four scores can add up to, two of them subtracted
-
-
-def recorded_and_planned(name: str) -> tuple[int, int]:
-    """How many runs of an experiment there are, and how many its plan asks for."""
-    return positions.progress(name)
 
 
 def as_planned(name: str):
     """What the plan of an experiment compares; the verdict is the outcome by the plan."""
     experiment = positions.recorded(name)
-    recorded, planned = recorded_and_planned(name)
+    recorded, planned = positions.progress(name)
     if experiment is None or recorded < planned:
         yield compare(f"number of recorded runs, out of {planned} planned runs", recorded, "<", planned)
         return {"verdict": Verdict.UNDECIDED, "remark": "The plan allows no comparison before all runs are recorded."}
     if experiment.outcome is Outcome.UNDECIDED:
         plateau = positions.PLATEAU.get(name, positions.PLATEAU_OF_CHARACTERS)
-        least = min(held_out_loss(run) for run in experiment.arms["mlm-learned"].runs)
-        yield compare(
-            "encoders with learned position embeddings: lowest held-out loss, compared with the plateau (nats)",
-            least,
-            ">",
-            plateau,
-        )
+        least = experiment.arms["mlm-learned"].values(LOSS).min()
+        words = "encoders with learned position embeddings: lowest held-out loss, compared with the plateau (nats)"
+        yield compare(words, least, ">", plateau)
         return {"verdict": Verdict.UNDECIDED, "remark": told.remark(experiment)}
-    s = {name: np.array([s_of(run) for run in arm.runs]) for name, arm in experiment.arms.items()}  # by seed
+    s = {name: arm.values(SYMMETRY) for name, arm in experiment.arms.items()}  # by seed
     encoders = s["mlm-learned"] - s["mlm-rotary"]
     decoders = s["clm-learned"] - s["clm-rotary"]
-    first = lower_end(encoders)
-    interaction = lower_end(encoders - decoders)
+    first = over_seeds(encoders).low
+    interaction = over_seeds(encoders - decoders).low
     words = "encoders, learned minus rotary positions: lower end of the interval"
     words_of_interaction = "this difference minus the corresponding difference for decoders: lower end of the interval"
     if experiment.outcome is Outcome.FALLS:
@@ -235,12 +211,8 @@ def as_planned(name: str):
         yield compare(words_of_interaction, interaction, ">", 0)
     if experiment.outside:
         share = experiment.outside[0] / experiment.outside[1]
-        yield compare(
-            "encoders with learned position embeddings: $s$ outside position space, divided by $s$ of the layer",
-            share,
-            "<",
-            0.5,
-        )
+        words = "encoders with learned position embeddings: $s$ outside position space, divided by $s$ of the layer"
+        yield compare(words, share, "<", 0.5)
     return {"verdict": experiment.outcome.verdict, "remark": told.remark(experiment)}
 
 
@@ -425,12 +397,12 @@ table(
 )
 def without_a_table():
     first = positions.recorded()
-    with_table = np.array([s_of(run) for run in first.arms["mlm-learned"].runs])
+    with_table = first.arms["mlm-learned"].values(SYMMETRY)
     others = {"rotary": "rotary positions", "bias": "a bias", "none": "no positional encoding"}
     for kind, words in others.items():
-        s = np.array([s_of(run) for run in first.arms[f"mlm-{kind}"].runs])
+        s = first.arms[f"mlm-{kind}"].values(SYMMETRY)
         difference = f"encoders, learned position embeddings minus {words}: lower end of the interval"
-        yield compare(difference, lower_end(with_table - s), ">", 0)
+        yield compare(difference, over_seeds(with_table - s).low, ">", 0)
         yield compare(f"encoders with {words}: largest $s$ of {len(s)} seeds", s.max(), "<", with_table.min() / 4)
 
 

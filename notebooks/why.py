@@ -22,16 +22,13 @@ experiment: str = "positions_characters"  # planned experiment at the head of th
 seeds: int = 10  # seeds of each experiment that count, the first ones of its plan; in [3, 10]
 
 # %% tags=["remove-cell"]
-import numpy as np
 import pandas as pd
 from IPython.display import Markdown
-from scipy import stats
 
 from attngeo.errors import ParameterError
 from attngeo.experiments.runs.numbers_in_words import as_score, extent, number, share_of, spelled
-from attngeo.experiments.runs.record import Run
 from chapters.why.coherence import recorded as recorded_coherence
-from chapters.why.coins import directions
+from chapters.why.coins import directions, names_of_families
 from chapters import positions, why
 from chapters.positions import crossing, told
 from chapters.positions_theory import read_outs
@@ -47,12 +44,7 @@ if not 3 <= seeds <= 10:
     raise ParameterError(f"Parameter seeds must be in [3, 10], not {seeds}.")
 
 
-def first_seeds(judgement: positions.Judged) -> positions.Judged:
-    """The same experiment with no more than the first seeds of its plan."""
-    return judgement.of(judgement.arms["mlm-learned"].seeds[:seeds])
-
-
-every = {name: first_seeds(positions.recorded(name)) for name in crossing.READ}
+every = {name: positions.recorded(name).of_first(seeds) for name in crossing.READ}
 chosen = every[experiment]
 first = positions.recorded()
 glue("layers", chosen.arms["mlm-learned"].config["layers"])
@@ -266,7 +258,7 @@ glue("rank-encoders", number(released.encoders.rank, 2))
 # of the layer agree on a direction.
 
 # %% tags=["remove-input"]
-figures.ranks_of_families(released, why.names_of_families(recorded_coherence()))
+figures.ranks_of_families(released, names_of_families(recorded_coherence()))
 
 # %% tags=["remove-input"]
 Markdown(
@@ -328,18 +320,6 @@ glue("undated", spelled(len(set(positions.UNDATED) & every.keys())))
 
 
 # %%
-def s_of(run: Run) -> float:
-    """Of W_qk, summed over heads, after the last step: median over layers."""
-    layers = run.scores.query(f"head == -1 and step == {run.config['steps']}")
-    return float(np.median(layers["symmetry"]))
-
-
-def interval(by_seed: np.ndarray) -> tuple[float, float]:
-    """Student's interval of 95 % about the mean."""
-    low, high = stats.ttest_1samp(by_seed, 0).confidence_interval(0.95)
-    return float(low), float(high)
-
-
 @claim(
     "Section 4.1",
     "(positions, reversal)",
@@ -349,10 +329,9 @@ def interval(by_seed: np.ndarray) -> tuple[float, float]:
 def who_is_more_symmetric(seeds=10):
     reversed_everywhere = True
     for name in crossing.OF_CHARACTERS:
-        arms = positions.recorded(name).arms
-        s = {arm: np.array([s_of(run) for run in arms[arm].runs[:seeds]]) for arm in positions.ARMS}
-        low, _ = interval(s["mlm-learned"] - s["clm-learned"])
-        _, high = interval(s["mlm-rotary"] - s["clm-rotary"])
+        judgement = positions.recorded(name).of_first(seeds)
+        low = crossing.encoder_minus_decoder(judgement, "learned").low
+        high = crossing.encoder_minus_decoder(judgement, "rotary").high
         reversed_everywhere &= low > 0 > high
         title = crossing.READ[name][1]
         yield compare(f"{title}: learned, encoder minus decoder, lower end", low, ">" if low > 0 else "<", 0)

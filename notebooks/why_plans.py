@@ -16,17 +16,17 @@
 # %% tags=["remove-cell"]
 from dataclasses import replace
 
-import numpy as np
 from IPython.display import Markdown
-from scipy import stats
 
 from attngeo.experiments.runs.numbers_in_words import as_score, number, with_interval
-from attngeo.experiments.runs.record import Run
 from chapters.why import octaves
 from chapters.why.coherence import recorded as recorded_coherence
+from chapters.why.coherence import released_coherence
 from chapters.why.coins import directions
 from attngeo.experiments.survey.families import distinct
+from attngeo.experiments.runs.arms import LOSS
 from chapters import why
+from attngeo.experiments.runs.measures import lowest_of_layers, median_of_heads, of_layer
 from chapters.why import figures, findings
 from livingpaper.claims.claim import Verdict, claim, compare
 from livingpaper.display.page import glue, show, table
@@ -38,11 +38,11 @@ windows = why.planned("why_window")
 sides = why.planned("why_sides")
 coefficients = why.planned("why_agreement")
 
-of_shift = shifted.difference("q2", "q0", why.lowest_of("position_symmetry_8"))
-of_hidden = hidden.difference("rotary-random", "rotary-mask", why.median_of("symmetry"))
-of_first_layer = hidden.difference("rotary-random", "rotary-mask", why.of_layer("symmetry", 0))
-of_tables = tables.difference("slow", "band", why.median_of("position_symmetry", single_heads=True))
-of_windows = windows.difference("window", "all", why.median_of("position_symmetry_32"))
+of_shift = shifted.difference("q2", "q0", lowest_of_layers("position_symmetry_8"))
+of_hidden = hidden.difference("rotary-random", "rotary-mask", "symmetry")
+of_first_layer = hidden.difference("rotary-random", "rotary-mask", of_layer("symmetry", 0))
+of_tables = tables.difference("slow", "band", median_of_heads("position_symmetry"))
+of_windows = windows.difference("window", "all", "position_symmetry_32")
 at_equal_loss = hidden.difference_at_equal_loss("rotary-random", "rotary-mask", "symmetry")
 for name, estimate in (
     ("equal-loss", at_equal_loss),
@@ -69,17 +69,17 @@ for name, given, arm in (
     ("rotary-mask", hidden, "rotary-mask"),
     ("rotary-random", hidden, "rotary-random"),
 ):
-    glue(f"loss-{name}", given.mean(arm, why.held_out_loss), ".2f")
-    glue(f"s-{name}", number(given.mean(arm, why.median_of("symmetry")), 2))
-    glue(f"skew-{name}", given.mean(arm, why.median_of("coherence_skew")), ".2f")
+    glue(f"loss-{name}", given.mean(arm, LOSS), ".2f")
+    glue(f"s-{name}", number(given.mean(arm, "symmetry"), 2))
+    glue(f"skew-{name}", given.mean(arm, "coherence_skew"), ".2f")
 glue("plateau", why.PLATEAU)
 glue("asked-shift", number(findings.threshold("why_shift"), 1))
 glue("asked-hidden", number(findings.threshold("why_hidden"), 2))
 glue("plateau-sides", number(findings.threshold("why_sides", "undecided"), 2))
 heads = hidden.runs["table-mixed"][500].config["heads"]
 glue("least-rank", 0.5 ** (heads - 1), ".3f")
-glue("unshifted-wave", number(shifted.mean("q0", why.lowest_of("position_symmetry_8")), 2))
-glue("all-slowest", number(windows.mean("all", why.median_of("position_symmetry_32")), 2))
+glue("unshifted-wave", number(shifted.mean("q0", lowest_of_layers("position_symmetry_8")), 2))
+glue("all-slowest", number(windows.mean("all", "position_symmetry_32"), 2))
 (n_seeds,) = {len(by_seed) for given in (shifted, hidden, tables, windows) for by_seed in given.runs.values()}
 glue("seeds", n_seeds)
 
@@ -87,7 +87,7 @@ assert of_shift.high < 0 and of_hidden.low > 0 and of_first_layer.low < 0 < of_f
 assert of_tables.low < 0 < of_tables.high and of_windows.low < 0 < of_windows.high
 assert set(why.learned_arms(hidden, [f"table-{kind}" for kind in ("mask", "random", "mixed")])) == {"table-mixed"}
 assert not why.learned_arms(shifted, ["q0", "q2", "q4"]) and not why.learned_arms(windows, ["window"])
-s_of_rotary = {kind: hidden.mean(f"rotary-{kind}", why.median_of("symmetry")) for kind in ("mask", "random", "mixed")}
+s_of_rotary = {kind: hidden.mean(f"rotary-{kind}", "symmetry") for kind in ("mask", "random", "mixed")}
 assert at_equal_loss.low > 0 and s_of_rotary["mixed"] < min(s_of_rotary["mask"], s_of_rotary["random"])
 
 # %% [markdown]
@@ -137,23 +137,6 @@ figures.waves_of_shifted_readers(shifted, {"q0": 0, "q2": 2, "q4": 4})
 
 
 # %%
-def runs_of(name: str) -> why.Planned:
-    """The recorded runs of a plan."""
-    return why.planned(name)
-
-
-def s_on_waves(run: Run, period: int) -> float:
-    """Of P W_qk P^T on an octave of waves, after the last step: the lowest of the four layers."""
-    last = run.scores[(run.scores["step"] == run.config["steps"]) & (run.scores["head"] == -1)]
-    return float(last[f"position_symmetry_{period}"].min())
-
-
-def interval(by_seed: np.ndarray) -> tuple[float, float]:
-    """Student's interval of 95 % about the mean."""
-    low, high = stats.ttest_1samp(by_seed, 0).confidence_interval(0.95)
-    return float(low), float(high)
-
-
 @claim(
     "Section 4.1",
     "(why, shifted)",
@@ -161,12 +144,10 @@ def interval(by_seed: np.ndarray) -> tuple[float, float]:
     ours=True,
 )
 def waves_turn():
-    shifted, asked = runs_of("why_shift"), findings.threshold("why_shift")
-    values = {arm: np.array([s_on_waves(run, 8) for run in shifted.runs[arm].values()]) for arm in ("q0", "q2")}
-    _, upper = interval(values["q2"] - values["q0"])
-    yield replace(
-        compare("$s$ for $q = 2$ minus $s$ for $q = 0$: upper end of the interval", upper, "<", 0), asked=asked
-    )
+    shifted, asked = why.planned("why_shift"), findings.threshold("why_shift")
+    change = shifted.difference("q2", "q0", lowest_of_layers("position_symmetry_8"))
+    words = "$s$ for $q = 2$ minus $s$ for $q = 0$: upper end of the interval"
+    yield replace(compare(words, change.high, "<", 0), asked=asked)
     remark = (
         f"The plan required the upper end of the interval to be below {number(asked, 1)}. The interval lies below 0 but does"
         " not meet this criterion."
@@ -177,7 +158,7 @@ def waves_turn():
 show(waves_turn(), unfolded=True)
 
 # %% tags=["remove-cell"]
-by_octave = why.released_octaves(distinct(octaves.recorded()))
+by_octave = octaves.released_octaves(distinct(octaves.recorded()))
 encoders, decoders = (
     by_octave[by_octave["part"] == part].drop(columns=["model", "part"]) for part in ("encoder", "decoder")
 )
@@ -218,17 +199,6 @@ table(
 
 
 # %%
-def s_of_heads_in_position_space(run: Run) -> float:
-    """Of P W_qk,h P^T, after the last step: the median over all heads."""
-    last = run.scores[(run.scores["step"] == run.config["steps"]) & (run.scores["head"] >= 0)]
-    return float(last["position_symmetry"].median())
-
-
-def last_loss(run: Run) -> float:
-    """Held-out loss after the last step, in nats."""
-    return float(run.history["held_out_loss"].iloc[-1])
-
-
 @claim(
     "Section 4.1",
     "(why, frozen waves)",
@@ -236,15 +206,12 @@ def last_loss(run: Run) -> float:
     ours=True,
 )
 def slow_and_fast_tables():
-    tables = runs_of("why_tables")
-    by_arm = {
-        arm: np.array([s_of_heads_in_position_space(run) for run in tables.runs[arm].values()]) for arm in tables.runs
-    }
-    low, high = interval(by_arm["slow"] - by_arm["band"])
-    yield compare("slow minus fast waves: lower end of the interval", low, "<", 0)
-    yield compare("slow minus fast waves: upper end of the interval", high, ">", 0)
+    tables = why.planned("why_tables")
+    change = tables.difference("slow", "band", median_of_heads("position_symmetry"))
+    yield compare("slow minus fast waves: lower end of the interval", change.low, "<", 0)
+    yield compare("slow minus fast waves: upper end of the interval", change.high, ">", 0)
     for arm, words in (("white", "all waves"), ("band", "fast waves")):
-        loss = np.mean([last_loss(run) for run in tables.runs[arm].values()])
+        loss = tables.mean(arm, LOSS)
         yield compare(f"{words}: held-out loss, compared with the plateau (nats)", loss, ">", why.PLATEAU)
     remark = (
         "Under the criteria of the plan, the explanation is refuted. However, two of the three kinds of encoders had learned"
@@ -271,24 +238,16 @@ show(slow_and_fast_tables())
 
 
 # %%
-def s_on_slowest_wave(run: Run) -> float:
-    """Of P W_qk P^T on the wave of period 32, after the last step: the median over layers."""
-    last = run.scores[(run.scores["step"] == run.config["steps"]) & (run.scores["head"] == -1)]
-    return float(last["position_symmetry_32"].median())
-
-
 @claim(
     "Section 4.1", "(why, window)", "a decoder that attends only to a window is more symmetric on slow waves", ours=True
 )
 def decoders_with_a_window():
-    windows = runs_of("why_window")
-    by_arm = {arm: np.array([s_on_slowest_wave(run) for run in windows.runs[arm].values()]) for arm in windows.runs}
-    low, high = interval(by_arm["window"] - by_arm["all"])
-    yield compare("window minus all positions: lower end of the interval", low, "<", 0)
-    yield compare("window minus all positions: upper end of the interval", high, ">", 0)
-    yield compare(
-        "all positions: mean $s$ on the slowest wave, which we had expected to be below 0", by_arm["all"].mean(), ">", 0
-    )
+    windows, slowest = why.planned("why_window"), "position_symmetry_32"
+    change = windows.difference("window", "all", slowest)
+    yield compare("window minus all positions: lower end of the interval", change.low, "<", 0)
+    yield compare("window minus all positions: upper end of the interval", change.high, ">", 0)
+    words = "all positions: mean $s$ on the slowest wave, which we had expected to be below 0"
+    yield compare(words, windows.mean("all", slowest), ">", 0)
     remark = (
         "Under the criteria of the plan, the explanation is refuted. However, the negative score that this explanation"
         " is meant to account for does not occur in these small decoders."
@@ -346,23 +305,14 @@ table(
 
 
 # %%
-def s_of_layers(run: Run) -> float:
-    """Of W_qk, summed over heads, after the last step: the median over layers."""
-    last = run.scores[(run.scores["step"] == run.config["steps"]) & (run.scores["head"] == -1)]
-    return float(last["symmetry"].median())
-
-
 @claim(
     "Section 4.1", "(why, mask)", "rotary encoders become symmetric if random characters replace the mask", ours=True
 )
 def tokens_that_ask():
-    hidden, asked = runs_of("why_hidden"), findings.threshold("why_hidden")
-    by_arm = {
-        a: np.array([s_of_layers(run) for run in hidden.runs[f"rotary-{a}"].values()]) for a in ("random", "mask")
-    }
-    difference = by_arm["random"] - by_arm["mask"]
-    yield replace(compare("mean difference, random characters minus mask", difference.mean(), ">", 0), asked=asked)
-    yield compare("lower end of the interval, random characters minus mask", interval(difference)[0], ">", 0)
+    hidden, asked = why.planned("why_hidden"), findings.threshold("why_hidden")
+    change = hidden.difference("rotary-random", "rotary-mask", "symmetry")
+    yield replace(compare("mean difference, random characters minus mask", change.value, ">", 0), asked=asked)
+    yield compare("lower end of the interval, random characters minus mask", change.low, ">", 0)
     remark = (
         f"The plan required a mean above {number(asked, 2)} and an interval above 0. The interval lies above 0, but the"
         " mean is smaller. In the first layer alone, the interval includes 0, which counts against the explanation"
@@ -394,25 +344,20 @@ Markdown(
 # %%
 @claim("Section 4.1", "(why, sides)", "encoders are symmetric because both sides are equally informative", ours=True)
 def two_sides():
-    sides, contrast = runs_of("why_sides"), findings.SIDES
+    sides, contrast = why.planned("why_sides"), findings.SIDES
     if not sides.is_whole(*contrast):
         done = sum(len(sides.runs.get(arm, {})) for arm in contrast)
         needed = sum(sides.planned[arm] for arm in contrast)
         yield compare(f"number of recorded runs of the main comparison, out of {needed}", done, "<", needed)
         return {"verdict": Verdict.UNDECIDED, "remark": "The plan allows no comparison before these runs are complete."}
-    loss = np.mean([last_loss(run) for run in sides.runs[contrast[0]].values()])
+    loss = sides.mean(contrast[0], LOSS)
     plateau, asked = findings.threshold("why_sides", "undecided"), findings.threshold("why_sides")
     if loss >= plateau:
-        yield compare(
-            "$q = 1$: mean held-out loss, compared with the limit in the plan (nats)", loss, ">", plateau, -1e-9
-        )
-        return {
-            "verdict": Verdict.UNDECIDED,
-            "remark": "According to the plan, we draw no conclusions from models that learned so little.",
-        }
-    median = why.median_of("position_symmetry")
-    by_arm = {arm: np.array([median(run) for run in sides.runs[arm].values()]) for arm in contrast}
-    _, high = interval(by_arm[contrast[0]] - by_arm[contrast[1]])
+        words = "$q = 1$: mean held-out loss, compared with the limit in the plan (nats)"
+        yield compare(words, loss, ">", plateau, -1e-9)
+        remark = "According to the plan, we draw no conclusions from models that learned so little."
+        return {"verdict": Verdict.UNDECIDED, "remark": remark}
+    high = sides.difference(*contrast, "position_symmetry").high
     if high >= 0:
         yield compare("$q = 1$ minus $q = 0$: upper end of the interval", high, ">", 0)
         return {"verdict": Verdict.UNDECIDED, "remark": "Under the criteria of the plan, the explanation is refuted."}
@@ -470,11 +415,6 @@ if agreement is not None:
 
 
 # %%
-def correlations(arm: str) -> np.ndarray:
-    """Of beta_ij with beta_ji at the step that the plan judges, by seed: median over layers."""
-    return findings.agreement(runs_of("why_agreement")).values(arm, findings.EARLY)
-
-
 @claim(
     "Section 4.1",
     "(why, coefficients)",
@@ -484,8 +424,9 @@ def correlations(arm: str) -> np.ndarray:
 )
 def coefficients_of_pairs():
     asked = findings.threshold("why_agreement", findings.MET)
+    agreement = findings.agreement(why.planned("why_agreement"))
     for arm, words in findings.ARMS.items():
-        _, high = interval(correlations(arm))
+        high = agreement.at(arm, findings.EARLY).high
         yield compare(f"{words}: correlation at step {findings.EARLY}, upper end of the interval", high, "<", asked)
     return {
         "remark": f"Under the criteria of the plan, the assumption is not met, because all three intervals lie below {number(asked, 1)}.",
@@ -551,7 +492,7 @@ glue("near-coins", len(near_coins))
 
 # %% tags=["remove-input"]
 table(
-    why.released_coherence(distinct(recorded_coherence())),
+    released_coherence(distinct(recorded_coherence())),
     name="tab-why-released",
     caption="How the heads of a layer reinforce or cancel each other in the released models that we scored (medians over layers "
     "with at least three heads). The column *s under coin tosses* gives the median score if a coin toss decides for"

@@ -14,6 +14,8 @@ from attngeo.experiments.runs.experiments import recorded_runs
 from attngeo.experiments.runs.numbers_in_words import as_nats, as_score, joined_by_and, number, with_interval
 from attngeo.experiments.runs.record import Run
 from attngeo.files.checkout import data
+from attngeo.experiments.runs.circumstances import in_words
+from attngeo.experiments.runs.measures import median_of_heads
 from attngeo.plot.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
 
 MODELS = ("encoder", "decoder")
@@ -79,16 +81,6 @@ def require_step(pairs: Sequence[Contrast], step: int) -> None:
 def at(step: int, name: str = LOSS) -> Measure:
     """A measure: the loss or score at a step or, if the step was not recorded, at the last recorded step before it."""
     return lambda run: float(run.curve(name).loc[:step].iloc[-1])
-
-
-def heads_at(step: int) -> Measure:
-    """A measure: the median symmetry of the single heads of all layers at a step, as in `at`."""
-
-    def measure(run: Run) -> float:
-        heads = run.scores[(run.scores["head"] >= 0) & (run.scores["step"] <= step)]
-        return float(heads[heads["step"] == heads["step"].max()]["symmetry"].median())
-
-    return measure
 
 
 def last_fall(step: int) -> Measure:
@@ -171,45 +163,17 @@ def ends(pairs: Sequence[Contrast], step: int) -> pd.DataFrame:
             }
             rows[f"{part_of(arm)}, {condition_of(arm)}"] = {
                 "s of a layer": as_score(arm.mean(at(step, "symmetry"))),
-                "s of a head": as_score(arm.mean(heads_at(step))),
+                "s of a head": as_score(arm.mean(median_of_heads("symmetry", step))),
             } | {name: with_interval(value, as_nats) if value else "–" for name, value in compared.items()}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("model")
 
 
-def circumstances(arm: Arm) -> pd.DataFrame:
-    """What the settings of a run do not fix: the precision that was used, the processor, and the commit of the code.
-
-    Returns:
-        Columns precision, processor and commit, a row for each combination that occurs in the arm, once.
-    """
-    rows = [
-        {
-            "precision": run.about["precision"],
-            "processor": run.about["hardware"]["cpu"],
-            "commit": run.about["versions"]["commit"],
-        }
-        for run in arm.runs
-    ]
-    return pd.DataFrame(rows).drop_duplicates(ignore_index=True)
-
-
 def seeds_and_circumstances(arms: Mapping[str, Arm]) -> pd.DataFrame:
     """Of arms with equal settings, a row per arm: seeds, mean symmetry, and what the settings do not fix."""
-    rows = []
-    for experiment, arm in arms.items():
-        made = circumstances(arm)
-        commits = dict.fromkeys(commit[:8] for commit in made["commit"])
-        rows.append(
-            {
-                "experiment": experiment,
-                "seeds": len(arm),
-                "s": as_score(arm.mean("symmetry")),
-                "precision": ", ".join(dict.fromkeys(made["precision"])),
-                "processor": ", ".join(dict.fromkeys(made["processor"])),
-                "commit": ", ".join(commits),
-            }
-        )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(
+        {"experiment": experiment, "seeds": len(arm), "s": as_score(arm.mean("symmetry"))} | in_words(arm.runs)
+        for experiment, arm in arms.items()
+    )
 
 
 @house_style()

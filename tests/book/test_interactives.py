@@ -12,7 +12,7 @@ from chapters.context_and_prediction import painter
 from chapters.introduction.front_figure import SIDE, front_figure
 from chapters.introduction.models_by_size import language_models, models_by_size
 from chapters.introduction.three_words import NUMBERS, three_words
-from chapters.positions_pictures import EXPERIMENT, KERNELS, LAYER, RUNS, pictured
+from chapters.positions.pictures import EXPERIMENT, KERNELS, LAYER, RUNS, pictured
 from chapters.two_scores.build_a_matrix import ROWS, build_a_matrix, built
 from click.testing import CliRunner
 from interactive_page import open_interactive

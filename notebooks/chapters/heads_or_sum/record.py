@@ -10,7 +10,6 @@ Layers with one head are left out, because their sum adds nothing. Their single 
 as a head. Cross-attention belongs neither to the encoders nor to the decoders. Weights that are recorded twice count once.
 """
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,15 +18,14 @@ import torch
 
 from attngeo.checkpoints.attention_layer import AttentionLayer
 from attngeo.checkpoints.opening import open_checkpoint
-from attngeo.errors import AttngeoError
 from attngeo.experiments.survey.models import local_weights
 from attngeo.experiments.survey.record import write_provenance
 from attngeo.files.atomic import atomic_path
 from attngeo.files.checkout import data
-from attngeo.files.provenance import sha256
 from chapters.heads_or_sum.evidence import LAYER, TABLES
 from chapters.heads_or_sum.overlaps import Overlaps, overlaps
 from chapters.heads_or_sum.removals import NOTHING, removals
+from attngeo.experiments.tables import as_command, weights_read
 
 
 def measure(model: str, layer: AttentionLayer) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -74,7 +72,7 @@ def record(folder: Path) -> None:
     rows, files = [], {}
     for model, path in local_weights(needed=True).items():
         rows += [measure(model, layer) for layer in open_checkpoint(path) if layer.form.n_heads > 1]
-        files[model] = {file.name: sha256(file) for file in sorted(Path(path).glob("*.safetensors"))}
+        files[model] = weights_read(path)
         print(model, flush=True)
     for name, tables in zip(TABLES, zip(*rows, strict=True), strict=True):
         with atomic_path(folder / f"{name}.parquet") as file:
@@ -83,7 +81,4 @@ def record(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        record(data("heads_or_sum"))
-    except AttngeoError as error:
-        sys.exit(f"{error}")
+    as_command(record, data("heads_or_sum"))

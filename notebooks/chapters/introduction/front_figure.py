@@ -16,7 +16,7 @@ from attngeo.files.atomic import atomic_path
 from attngeo.files.checkout import data, root
 from attngeo.plot.style import PART_COLOURS, CaptionedFigure, house_style, plain_panel
 from chapters import positions
-from chapters.positions_pictures import EXPERIMENT, KERNELS, MODELS, recorded_pictures
+from chapters.positions.pictures import EXPERIMENT, KERNELS, MODELS, recorded_pictures
 from livingpaper.display.interactive import Interactive
 
 SIDE = 32  # rows and columns of W_qk itself that are shown

@@ -14,7 +14,7 @@ from attngeo.files.checkout import data, root
 from chapters import positions
 from chapters.introduction.findings import means
 from chapters.positions.told import MINI
-from chapters.positions_pictures import repetition
+from chapters.positions.pictures import repetition
 from chapters.pretrained_survey.sizes import rank_correlation
 from chapters.why.places import SYMMETRIC, places_table
 from chapters.why.places import of_ours as of_small_encoders

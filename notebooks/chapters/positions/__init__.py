@@ -23,6 +23,7 @@ from attngeo.experiments.runs.plateaus import PLATEAU as PLATEAU
 from attngeo.experiments.runs.plateaus import PLATEAU_OF_CHARACTERS as PLATEAU_OF_CHARACTERS
 from attngeo.experiments.runs.record import Run
 from attngeo.experiments.survey.families import distinct
+from attngeo.experiments.runs.measures import median_of_heads
 
 FIRST = "positions_characters"
 AGAIN = (f"{FIRST}_new_seeds", f"{FIRST}_third")  # ask what FIRST found
@@ -95,6 +96,10 @@ class Judged:
         seeds = tuple(seeds)
         return Judged(self.plan, {name: arm.of(seeds) for name, arm in self.arms.items()}, self.split)
 
+    def of_first(self, n: int) -> "Judged":
+        """The same experiment with no more than the first n seeds of its plan."""
+        return self.of(self.arms[ARMS[0]].seeds[:n])
+
     @property
     def by_plan(self) -> str:
         """The outcome in the words of its plan; those that ask a finding again have two."""
@@ -158,7 +163,7 @@ def second_measures(judgement: Judged) -> pd.DataFrame:
     """A row per whole arm, means over its seeds of medians over layers; the split where there is a table."""
     rows = []
     for name, arm in judgement.arms.items():
-        measures = {"s": S, "s of heads": symmetry_of_heads, "d": "directionality", "held-out loss": LOSS}
+        measures = {"s": S, "s of heads": median_of_heads(S), "d": "directionality", "held-out loss": LOSS}
         row = _of(arm) | {words: arm.mean(measure) for words, measure in measures.items()}
         split = judgement.of_arm(name) if arm.config["positions"] == "learned" else None
         if split is not None:
@@ -224,12 +229,6 @@ def symmetry_by_arm(experiments: Mapping[str, Judged], made: str = "") -> Captio
 def _ends(values: pd.Series) -> tuple[float, float]:
     estimate = over_seeds(values)
     return estimate.low, estimate.high
-
-
-def symmetry_of_heads(run: Run) -> float:
-    """A measure: median symmetry over the single heads of all layers at the last step."""
-    heads = run.scores[run.scores["head"] >= 0]
-    return float(heads[heads["step"] == heads["step"].max()]["symmetry"].median())
 
 
 def of_models() -> pd.DataFrame:

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from attngeo.experiments.runs.circumstances import Made, in_words, made, made_alike
+from attngeo.experiments.runs.measures import score_at_loss
 from chapters.positions import AGAIN, ARMS, CHARACTERS, FIRST, KINDS, Judged, S
 from attngeo.files.checkout import data
 from attngeo.experiments.runs.arms import LOSS, PARTS, RECORDING, Arm, Contrast
@@ -20,25 +22,6 @@ from attngeo.experiments.runs.record import Run
 
 LATER = (*AGAIN, "read_out_first")  # planned experiments with runs of the first setting that came after it
 NO_RESULT = ("seed", "keep_checkpoints", *RECORDING)  # settings that may differ between runs of one setting
-
-
-class Made(NamedTuple):
-    """With what a run was made."""
-
-    precision: str
-    processor: str  # the GPU, where there was one
-    commit: str  # of the code, its first eight digits
-
-
-def made(run: Run) -> Made:
-    """From its ``run.json``."""
-    hardware, commit = run.about["hardware"], (run.about.get("versions") or {}).get("commit") or "unknown"
-    return Made(run.about.get("precision", "unknown"), hardware.get("gpu") or hardware["cpu"], commit[:8])
-
-
-def made_alike(arms: Iterable[Arm]) -> bool:
-    """Whether all runs were made in one precision, on one kind of processor and with one commit."""
-    return len({made(run) for arm in arms for run in arm.runs}) == 1
 
 
 def made_table(experiments: Mapping[str, Judged]) -> pd.DataFrame:
@@ -99,11 +82,10 @@ def same_setting_table(found: Mapping[str, list[Run]]) -> pd.DataFrame:
     rows = []
     for experiment, runs in found.items():
         s = [run.last(S) for run in runs]
-        ways = [made(run) for run in runs]
         rows.append(
             {"experiment": f"`{experiment}`", "seeds": len(runs), "mean s": float(np.mean(s))}
             | {"least to largest s": extent(s, lambda value: number(value, 2))}
-            | {field: ", ".join(dict.fromkeys(getattr(way, field) for way in ways)) for field in Made._fields}
+            | in_words(runs)
         )
     return pd.DataFrame(rows).sort_values("mean s", ascending=False)
 
@@ -160,17 +142,10 @@ def directionality_table(experiments: Mapping[str, Judged]) -> pd.DataFrame:
 _COLUMNS = {"learned": "learned position embeddings", "rotary": "rotary positions"}
 
 
-def s_at_loss(run: Run, loss: float) -> float:
-    """s at the first record at which the held-out loss is at most ``loss``; NaN where it never is."""
-    losses = run.curve(LOSS)
-    reached = losses.index[losses <= loss]
-    return float(run.curve(S)[reached[0]]) if len(reached) else float("nan")
-
-
 def at_equal_loss(judgement: Judged, arm: str, other: str) -> pd.Series:
     """s of an arm where its held-out loss is that of the other arm at its end, by seed; NaN where it never is."""
     pairs = zip(judgement.arms[arm].runs, judgement.arms[other].runs, strict=True)
-    return pd.Series([s_at_loss(run, end.last(LOSS)) for run, end in pairs], index=judgement.arms[arm].seeds)
+    return pd.Series([score_at_loss(run, end.last(LOSS)) for run, end in pairs], index=judgement.arms[arm].seeds)
 
 
 def equal_loss_table(experiments: Mapping[str, Judged]) -> pd.DataFrame:

@@ -20,14 +20,13 @@ from attngeo.checkpoints.checkpoint import Checkpoint
 from attngeo.checkpoints.opening import open_checkpoint
 from attngeo.checkpoints.position_tables import TABLE_APART
 from attngeo.checkpoints.tensorfiles import open_tensors
-from attngeo.errors import AttngeoError, CheckpointError
+from attngeo.errors import CheckpointError
 from attngeo.experiments.runs.record import read_about
 from attngeo.experiments.survey.models import local_weights
 from attngeo.experiments.survey.record import write_provenance
-from attngeo.files.atomic import write_text
 from attngeo.files.checkout import data
-from attngeo.files.provenance import sha256
 from chapters.positions import MAIN
+from attngeo.experiments.tables import as_command, weights_read, with_former_runs, write_rows
 
 WIDER, GAIN = "95 %", "90 %, times gain"  # variants of the space, besides MAIN
 DRAWS = 10  # random spaces of equal dimension
@@ -83,10 +82,9 @@ def record(folder: Path) -> None:
             except CheckpointError as error:
                 without[f"{model}, {plan.part}"] = str(error)
         if rows and rows[-1]["model"] == model:
-            kept = sorted([*Path(path).glob("*.safetensors"), *Path(path).glob(TABLE_APART)])
-            files[model] = {str(file.relative_to(path)): sha256(file) for file in kept}
+            files[model] = weights_read(path, TABLE_APART)
         print(model, flush=True)
-    _write(folder / "layers.csv", pd.DataFrame(rows))
+    write_rows(folder / "layers.csv", rows)
     write_provenance(folder, sha256=files, without=without, draws=DRAWS)
 
 
@@ -113,18 +111,12 @@ def record_runs(experiment: Path) -> None:
         raise CheckpointError(
             f"{experiment} holds no run with its model/ and a table of positions; make its runs first."
         )
-    file, table = experiment / "positions.csv", pd.DataFrame(rows)
-    if file.exists():
-        table = pd.concat([table, pd.read_csv(file)[lambda before: ~before["run"].isin(table["run"])]])
-    _write(file, table.sort_values(["run", "layer"]))
-
-
-def _write(file: Path, table: pd.DataFrame) -> None:
-    write_text(file, table.to_csv(index=False, float_format="%.6g"))
+    file = experiment / "positions.csv"
+    write_rows(file, with_former_runs(file, pd.DataFrame(rows)).sort_values(["run", "layer"]))
 
 
 if __name__ == "__main__":
-    try:
-        record_runs(Path(sys.argv[1])) if sys.argv[1:] else record(data("positions"))
-    except AttngeoError as error:
-        sys.exit(f"{error}")
+    if sys.argv[1:]:
+        as_command(record_runs, Path(sys.argv[1]))
+    else:
+        as_command(record, data("positions"))

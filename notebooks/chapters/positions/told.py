@@ -14,8 +14,8 @@ from chapters.positions import (
     progress,
     recorded,
 )
-from chapters.positions.compared import extent_over_plans, made, made_alike
-from livingpaper.display.check_line import badge
+from attngeo.experiments.runs.circumstances import made, made_alike
+from chapters.positions.compared import extent_over_plans
 from attngeo.files.checkout import data
 from attngeo.experiments.runs.experiments import read_experiment
 from attngeo.experiments.runs.numbers_in_words import as_score, joined_by_and, number, spelled, with_interval
@@ -41,12 +41,6 @@ def outcomes(experiments: Mapping[str, Judged]) -> str:
     *others, last = told
     listed = f"{', '.join(others)}, and {last}" if others else last
     return f"Of {spelled(len(experiments))} planned experiments, {listed}."
-
-
-def badges(experiments: Mapping[str, Judged]) -> str:
-    """The label of each outcome, with how many plans have it (HTML)."""
-    counts = Counter(judgement.outcome.verdict for judgement in experiments.values())
-    return " ".join(f"{badge(verdict.value)} ×{n}" if n > 1 else badge(verdict.value) for verdict, n in counts.items())
 
 
 def headline(experiments: Mapping[str, Judged]) -> str:

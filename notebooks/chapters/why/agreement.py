@@ -17,7 +17,6 @@ from safetensors.torch import load_file
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from attngeo.errors import AttngeoError
 from attngeo.experiments.runs.experiments import Experiment, PlannedRun, State, read_experiment
 from attngeo.experiments.runs.record import RunError
 from attngeo.experiments.training.batches import Blocks
@@ -26,7 +25,7 @@ from attngeo.experiments.training.config import TrainingConfig, configure
 from attngeo.experiments.training.corpora.tokens import TokenSet
 from attngeo.experiments.training.corpora.vocabulary import Vocabulary
 from attngeo.experiments.training.train import prepare_text
-from attngeo.files.atomic import write_text
+from attngeo.experiments.tables import as_command, with_former_runs, write_rows
 
 SEQUENCES = 64  # held-out blocks of which every place is hidden in turn
 STEPS = (50, 100, 200, 400, 800)  # we measure the checkpoints of these steps, the start and the end
@@ -135,13 +134,11 @@ def agreement_table(experiment: Experiment) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def record(experiment: Path) -> None:
+    """Measure the runs of an experiment whose checkpoints are kept, and write its agreement.csv."""
+    file = experiment / "agreement.csv"
+    write_rows(file, with_former_runs(file, agreement_table(read_experiment(experiment))))
+
+
 if __name__ == "__main__":
-    try:
-        folder = Path(sys.argv[1])
-        file, table = folder / "agreement.csv", agreement_table(read_experiment(folder))
-        if file.exists():
-            before = pd.read_csv(file)
-            table = pd.concat([before[~before["run"].isin(table["run"])], table])
-        write_text(file, table.to_csv(index=False, float_format="%.6g"))
-    except AttngeoError as error:
-        sys.exit(str(error))
+    as_command(record, Path(sys.argv[1]))

@@ -4,19 +4,26 @@ data/coherence/layers.csv    a row per layer of every model under ATTNGEO_WEIGHT
                record.json   SHA-256 of the weights, versions, date
 """
 
-import sys
 from pathlib import Path
 
 import pandas as pd
 
 from attngeo.bilinear.coherence import EXACT_HEADS, TOSSES
 from attngeo.checkpoints.opening import open_checkpoint
-from attngeo.errors import AttngeoError
 from attngeo.experiments.survey.models import local_weights
 from attngeo.experiments.survey.record import coherence_row, write_provenance
-from attngeo.files.atomic import write_text
 from attngeo.files.checkout import data
-from attngeo.files.provenance import sha256
+from attngeo.experiments.tables import as_command, weights_read, write_rows
+from chapters.why.coins import FEWEST_HEADS
+
+COHERENCE = {
+    "symmetry_of_heads": "s of heads",
+    "coherence_symmetric": "c_S",
+    "coherence_skew": "c_N",
+    "symmetry": "s of the layer",
+    "coin_median": "s under coin tosses",
+    "coin_rank": "rank under coin tosses",
+}
 
 
 def record(folder: Path) -> None:
@@ -29,9 +36,9 @@ def record(folder: Path) -> None:
     files: dict[str, dict[str, str]] = {}
     for model, path in local_weights(needed=True).items():
         rows += [{"model": model} | coherence_row(layer) for layer in open_checkpoint(path)]
-        files[model] = {file.name: sha256(file) for file in sorted(Path(path).glob("*.safetensors"))}
+        files[model] = weights_read(path)
         print(model, flush=True)
-    write_text(folder / "layers.csv", pd.DataFrame(rows).to_csv(index=False, float_format="%.6g"))
+    write_rows(folder / "layers.csv", rows)
     write_provenance(folder, sha256=files, tosses={"exact up to heads": EXACT_HEADS, "else drawn": TOSSES})
 
 
@@ -40,8 +47,12 @@ def recorded() -> pd.DataFrame:
     return pd.read_csv(data("coherence", "layers.csv"))
 
 
+def released_coherence(layers: pd.DataFrame) -> pd.DataFrame:
+    """How the heads of released models add up: a row per model and part, medians over layers of three heads or more."""
+    counted = layers[(layers["n_heads"] >= FEWEST_HEADS) & (layers["part"] != "cross")]
+    medians = counted.groupby(["model", "part"], sort=False)[list(COHERENCE)].median()
+    return medians.rename(columns=COHERENCE).reset_index().sort_values(["part", "model"], ignore_index=True)
+
+
 if __name__ == "__main__":
-    try:
-        record(data("coherence"))
-    except AttngeoError as error:
-        sys.exit(f"{error}")
+    as_command(record, data("coherence"))

@@ -75,6 +75,13 @@ def directions(layers: pd.DataFrame, fewest_heads: int = FEWEST_HEADS, draws: in
     return Directions(encoders, decoders, compared(_table(encoders, decoders), "rank"))
 
 
+def names_of_families(layers: pd.DataFrame) -> dict[tuple[str, str], str]:
+    """What to call a family in a figure, by part and family: its model if there is one, else ``BERT (3 models)``."""
+    kinds = with_kinds(distinct(layers[layers["n_heads"] >= FEWEST_HEADS]).reset_index(drop=True))
+    models = kinds.groupby(["part", "family"])["model"].unique()
+    return {key: own[0] if len(own) == 1 else f"{key[1]} ({len(own)} models)" for key, own in models.items()}
+
+
 def tosses(n_heads: int) -> int:
     """The number of coin tosses among which `head_coherence` ranks a layer: ``2^(H - 1)``, or `TOSSES` drawn ones."""
     return 2 ** (n_heads - 1) if n_heads <= EXACT_HEADS else TOSSES

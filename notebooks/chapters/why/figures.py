@@ -8,7 +8,8 @@ from attngeo.bilinear import waves
 from attngeo.experiments.runs.numbers_in_words import joined_by_and, number
 from chapters.why.coins import Directions
 from attngeo.plot.style import CROSS, NEUTRAL, PALETTE, PART_COLOURS, CaptionedFigure, house_style, new_figure
-from chapters.why import Planned, lowest_of
+from attngeo.experiments.runs.measures import lowest_of_layers
+from chapters.why import Planned
 
 
 def turned_score(period: float, offset: float) -> float:
@@ -109,7 +110,7 @@ def waves_of_shifted_readers(experiment: Planned, offsets: dict[str, int]) -> Ca
         panel.axhline(0, color=NEUTRAL, linewidth=0.8)
         panel.plot(periods, np.cos(4 * np.pi * offset / periods), color=NEUTRAL, linewidth=1, label="$\\cos 2wq$")
         for octave in octaves:
-            values = experiment.values(arm, lowest_of(f"position_symmetry_{octave}"))
+            values = experiment.values(arm, lowest_of_layers(f"position_symmetry_{octave}"))
             middle = min(octave * 2**0.5, n)
             panel.plot([middle] * len(values), values, "o", color=colour, alpha=0.6, markersize=4)
             panel.plot(middle, values.mean(), "_", color="black", markersize=14)

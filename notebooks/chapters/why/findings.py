@@ -15,11 +15,13 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
+from attngeo.experiments.runs.arms import LOSS
 from attngeo.experiments.runs.estimates import Estimate, over_seeds
 from attngeo.experiments.runs.experiments import read_experiment
 from attngeo.experiments.runs.numbers_in_words import as_score, joined_by_and, number, spelled, with_interval
 from attngeo.files.checkout import data
 from chapters import why
+from attngeo.experiments.runs.measures import lowest_of_layers, median_of_heads, of_layer
 
 from chapters.why import Planned
 
@@ -141,7 +143,7 @@ def of_agreement(intervals: Sequence[Estimate], asked: float) -> str:
 
 def shift(experiment: Planned) -> Finding:
     """Encoders that predict a masked character from a place to its left."""
-    difference = experiment.difference("q2", "q0", why.lowest_of("position_symmetry_8"))
+    difference = experiment.difference("q2", "q0", lowest_of_layers("position_symmetry_8"))
     asked = threshold("why_shift")
     return Finding(
         "An encoder that predicts a masked character from the position two places to its left must attend two places to"
@@ -155,8 +157,8 @@ def shift(experiment: Planned) -> Finding:
 
 def hidden(experiment: Planned) -> Finding:
     """Rotary encoders whose predicted places hold random characters in place of the mask."""
-    difference = experiment.difference("rotary-random", "rotary-mask", why.median_of("symmetry"))
-    first_layer = experiment.difference("rotary-random", "rotary-mask", why.of_layer("symmetry", 0))
+    difference = experiment.difference("rotary-random", "rotary-mask", "symmetry")
+    first_layer = experiment.difference("rotary-random", "rotary-mask", of_layer("symmetry", 0))
     asked = threshold("why_hidden")
     of_first = f"in the first layer alone by {with_interval(first_layer, as_score)}"
     if first_layer.low <= 0:
@@ -172,11 +174,11 @@ def hidden(experiment: Planned) -> Finding:
 
 def tables(experiment: Planned) -> Finding:
     """Frozen tables of position embeddings that are made of slow, all, or fast waves."""
-    measure = why.median_of("position_symmetry", single_heads=True)
+    measure = median_of_heads("position_symmetry")
     pairs = (("slow", "white"), ("white", "band"), ("slow", "band"))
     differences = [experiment.difference(*pair, measure) for pair in pairs]
     outcome = of_tables(*differences, experiment.estimate("band", measure))
-    still = [arm for arm in ("slow", "white", "band") if experiment.mean(arm, why.held_out_loss) > why.PLATEAU]
+    still = [arm for arm in ("slow", "white", "band") if experiment.mean(arm, LOSS) > why.PLATEAU]
     learned = (
         f"; {len(still)} of the 3 kinds of encoders learned little more than how frequent each character is"
         if still
@@ -194,7 +196,7 @@ def tables(experiment: Planned) -> Finding:
 
 def windows(experiment: Planned) -> Finding:
     """Decoders that see the places from eight to four to the left alone."""
-    measure = why.median_of("position_symmetry_32")
+    measure = "position_symmetry_32"
     difference = experiment.difference("window", "all", measure)
     everything, window = (experiment.estimate(arm, measure) for arm in ("all", "window"))
     premise = (
@@ -220,8 +222,8 @@ def sides(experiment: Planned) -> Finding:
     asked = f"interval below {number(threshold('why_sides'), 1)}"
     if not experiment.is_whole(*SIDES):
         return Finding(question, asked, runs_so_far(experiment, SIDES), INCOMPLETE)
-    difference = experiment.difference(*SIDES, why.median_of("position_symmetry"))
-    loss = experiment.mean(SIDES[0], why.held_out_loss)
+    difference = experiment.difference(*SIDES, "position_symmetry")
+    loss = experiment.mean(SIDES[0], LOSS)
     outcome = of_sides(difference, loss, threshold("why_sides"), threshold("why_sides", "undecided"))
     found = f"$s$ of the part that compares positions changes by {with_interval(difference, as_score)}"
     if outcome is Outcome.UNDECIDED:
@@ -232,7 +234,7 @@ def sides(experiment: Planned) -> Finding:
 def sides_told(experiment: Planned) -> str:
     """What the experiment found once the runs of its main comparison are complete, with the scores of both arms."""
     found = sides(experiment)
-    noise, text = (number(experiment.mean(arm, why.median_of("position_symmetry")), 2) for arm in SIDES)
+    noise, text = (number(experiment.mean(arm, "position_symmetry"), 2) for arm in SIDES)
     return (
         f"Under the criteria of the plan, the prediction is *{PLAIN[found.outcome]}*: {found.found}. The mean"
         f" score of the encoders is {text} if the characters to the right are unchanged, and {noise} if all of them are random."
@@ -247,7 +249,7 @@ def sides_table(experiment: Planned) -> pd.DataFrame:
     rows = []
     for arm in filter(experiment.is_whole, experiment.planned):
         config = next(iter(experiment.runs[arm].values())).config
-        of_positions = experiment.estimate(arm, why.median_of("position_symmetry"))
+        of_positions = experiment.estimate(arm, "position_symmetry")
         columns = {
             "s of the slowest waves": f"position_symmetry_{config['block_size']}",
             "s of the layer": "symmetry",
@@ -259,8 +261,8 @@ def sides_table(experiment: Planned) -> pd.DataFrame:
             {"characters": config["block_size"], "q": config["noise_right"]}
             | {"s between positions": of_positions.value}
             | {"95 % interval": f"[{number(of_positions.low, 2)}, {number(of_positions.high, 2)}]"}
-            | {title: experiment.mean(arm, why.median_of(column)) for title, column in columns.items()}
-            | {"held-out loss": experiment.mean(arm, why.held_out_loss)}
+            | {title: experiment.mean(arm, column) for title, column in columns.items()}
+            | {"held-out loss": experiment.mean(arm, LOSS)}
         )
     return pd.DataFrame(rows).sort_values(["characters", "q"], ignore_index=True)
 
@@ -421,7 +423,7 @@ def agreement_told(experiment: Planned, found: Agreement | None) -> str:
             " them are complete, so we report no result."
         )
     told = AGREEMENT_TOLD[found.outcome]
-    without = {arm: experiment.mean(arm, why.median_of("symmetry")) for arm in ("rotary", "none")}
+    without = {arm: experiment.mean(arm, "symmetry") for arm in ("rotary", "none")}
     if found.outcome == MET and max(without.values()) < SYMMETRIC:
         scores = " and ".join(f"{number(s, 2)} with {ARMS[arm]}" for arm, s in without.items())
         told += NOT_ENOUGH.format(scores=scores)

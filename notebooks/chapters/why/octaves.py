@@ -7,7 +7,6 @@ data/positions/octaves.csv           a row per layer or head and octave of its m
 """
 
 import math
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,12 +21,11 @@ from attngeo.bilinear.scores import SUM
 from attngeo.bilinear.waves import octave_scores
 from attngeo.checkpoints.opening import open_checkpoint
 from attngeo.checkpoints.position_tables import TABLE_APART
-from attngeo.errors import AttngeoError, CheckpointError
+from attngeo.errors import CheckpointError
 from attngeo.experiments.survey.models import local_weights
 from attngeo.experiments.survey.record import write_provenance
-from attngeo.files.atomic import write_text
 from attngeo.files.checkout import data
-from attngeo.files.provenance import sha256
+from attngeo.experiments.tables import as_command, weights_read, write_rows
 
 SEEDS = 8  # random weights of the same shape on the same table
 RANDOM_COLUMNS = ("random_mean", "random_sd")
@@ -153,18 +151,25 @@ def record(folder: Path) -> None:
                 octaves.append(place | row | dict(zip(RANDOM_COLUMNS, random, strict=True)))
             offsets += [place | row for row in offset_rows(form, rows)]
         if chance:
-            kept = sorted([*Path(path).glob("*.safetensors"), *Path(path).glob(TABLE_APART)])
-            files[model] = {str(file.relative_to(path)): sha256(file) for file in kept}
+            files[model] = weights_read(path, TABLE_APART)
         exceptions += exception_rows(model, path)
         print(model, flush=True)
     for name, table in (("octaves", octaves), ("offsets", offsets), ("exceptions", exceptions)):
-        write_text(folder / f"{name}.csv", pd.DataFrame(table).to_csv(index=False, float_format="%.5g"))
+        write_rows(folder / f"{name}.csv", table, digits=5)
     write_provenance(folder, "octaves_record.json", sha256=files, without=without, seeds=SEEDS)
 
 
 def recorded() -> pd.DataFrame:
     """The recorded rows of octaves.csv; layers count from 0, and octave 0 stands for all waves."""
     return pd.read_csv(data("positions", "octaves.csv"))
+
+
+def released_octaves(rows: pd.DataFrame) -> pd.DataFrame:
+    """Median s of the layers on each octave of waves of a model's table, a row per model and part."""
+    layers = rows[(rows["head"] == -1) & (rows["octave"] > 0)]
+    medians = layers.pivot_table("symmetry", ["model", "part"], "octave", "median")
+    medians.columns = [f"{octave}" for octave in medians.columns]
+    return medians.reset_index().sort_values(["part", "model"], ascending=[False, True], ignore_index=True)
 
 
 def recorded_offsets() -> pd.DataFrame:
@@ -191,7 +196,4 @@ def _squared_norm(form: BilinearForm, rows: Tensor) -> Tensor:
 
 
 if __name__ == "__main__":
-    try:
-        record(data("positions"))
-    except AttngeoError as error:
-        sys.exit(f"{error}")
+    as_command(record, data("positions"))

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -36,9 +35,10 @@ from attngeo import open_model
 from attngeo.bilinear.places import symmetry_between_places
 from attngeo.bilinear.scores import symmetry_score
 from attngeo.experiments.training.choices import TrainingObjective
-from attngeo.errors import AttngeoError, CheckpointError
+from attngeo.errors import CheckpointError
 from attngeo.experiments.runs.record import PLAN, read_about
 from attngeo.experiments.survey.models import registry
+from attngeo.experiments.tables import as_command, write_rows
 from chapters.why.packages import PACKAGES, open_package
 from attngeo.experiments.survey.record import write_provenance
 from attngeo.experiments.training.attention_window import attend_within
@@ -46,7 +46,6 @@ from attngeo.experiments.training.batches import Blocks
 from attngeo.experiments.training.config import TrainingConfig, configure
 from attngeo.experiments.training.corpora.registry import open_corpus
 from attngeo.experiments.training.train import prepare_text
-from attngeo.files.atomic import write_text
 from attngeo.files.checkout import data
 
 WATCHED = "attngeo-watched"  # the name under which transformers finds the attention that is watched
@@ -192,7 +191,7 @@ def record(wheels: Path, folder: Path) -> None:
         ids, counted = texts_of(tokenizer, corpus.documents())
         rows += [{"model": names[name]} | row for row in rows_of_model(model, ids, counted)]
         print(names[name], flush=True)
-    _write(folder / "scores_between_places.csv", rows)
+    write_rows(folder / "scores_between_places.csv", rows)
     write_provenance(folder, "scores_between_places.json", packages=packages, corpus=corpus.digest, text=corpus.name)
 
 
@@ -215,7 +214,7 @@ def record_runs(experiment: Path) -> None:
         print(folder.name, flush=True)
     if not rows:
         raise CheckpointError(f"{experiment} holds no run with its model/; make its runs first.")
-    _write(experiment / "scores_between_places.csv", rows)
+    write_rows(experiment / "scores_between_places.csv", rows)
 
 
 def open_trained(folder: Path, config: TrainingConfig) -> PreTrainedModel:
@@ -227,13 +226,9 @@ def open_trained(folder: Path, config: TrainingConfig) -> PreTrainedModel:
     return model.eval()
 
 
-def _write(file: Path, rows: list[dict]) -> None:
-    write_text(file, pd.DataFrame(rows).to_csv(index=False, float_format="%.6g"))
-
-
 if __name__ == "__main__":
-    try:
-        where = Path(sys.argv[1])
-        record_runs(where) if (where / PLAN).is_file() else record(where, data("positions"))
-    except AttngeoError as error:
-        sys.exit(f"{error}")
+    where = Path(sys.argv[1])
+    if (where / PLAN).is_file():
+        as_command(record_runs, where)
+    else:
+        as_command(record, where, data("positions"))

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-import pandas as pd
 import torch
 from msgspec import Struct
 
@@ -22,11 +21,11 @@ from attngeo.bilinear.scores import directionality_score
 from attngeo.bilinear.waves import octave_scores
 from attngeo.checkpoints.architectures.entry import ABSOLUTE
 from attngeo.checkpoints.opening import open_checkpoint
-from attngeo.errors import AttngeoError, CheckpointError, ParameterError
+from attngeo.errors import CheckpointError, ParameterError
 from attngeo.experiments.survey.record import coherence_row, write_provenance
-from attngeo.files.atomic import write_text
 from attngeo.files.provenance import sha256
 from attngeo.inputs import read_yaml
+from attngeo.experiments.tables import as_command, write_rows
 
 FOR, AGAINST, OPEN = "for", "against", "not measured"
 
@@ -195,7 +194,7 @@ def write_outcome(path: Path, plan: Plan, measured: Measured, folder: Path) -> l
     """Write the tables and the record into a folder; return the rows of outcomes.csv."""
     rows = outcomes(plan, measured)
     for name, table in (("layers", measured.layers), ("octaves", measured.octaves), ("outcomes", rows)):
-        write_text(folder / f"{name}.csv", pd.DataFrame(table).to_csv(index=False, float_format="%.6g"))
+        write_rows(folder / f"{name}.csv", table)
     write_provenance(folder, plan=sha256(path), revisions=measured.revisions, failed=measured.failed)
     return rows
 
@@ -219,7 +218,4 @@ def run(path: Path, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        run(Path(sys.argv[1]), Path(sys.argv[2]))
-    except AttngeoError as error:
-        sys.exit(f"{error}")
+    as_command(run, Path(sys.argv[1]), Path(sys.argv[2]))

@@ -9,6 +9,7 @@ from made_runs import made_arm
 
 from attngeo.errors import ParameterError
 from attngeo.experiments.runs.arms import Arm
+from attngeo.experiments.runs.circumstances import in_words, made_alike
 from attngeo.experiments.runs.estimates import HELPS, HURTS, NO_DIFFERENCE, TOO_FEW, Estimate
 from attngeo.plot.style import NEUTRAL, PART_COLOURS
 
@@ -124,7 +125,6 @@ def test_what_the_settings_of_an_arm_do_not_fix_is_told_once_for_each_combinatio
 
     same = Arm(tuple(made_with(run, "fp32", "abc") for run in FREE))
     mixed = Arm((*(made_with(run, "fp32", "abc") for run in FREE[:2]), made_with(FREE[2], "bf16", "abc")))
-    assert constraints.circumstances(same).to_dict("records") == [
-        {"precision": "fp32", "processor": "a processor", "commit": "abc"}
-    ]
-    assert list(constraints.circumstances(mixed)["precision"]) == ["fp32", "bf16"]
+    assert in_words(same.runs) == {"precision": "fp32", "processor": "a processor", "commit": "abc"}
+    assert in_words(mixed.runs)["precision"] == "fp32, bf16"
+    assert made_alike([same]) and not made_alike([same, mixed])

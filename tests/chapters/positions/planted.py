@@ -1,7 +1,8 @@
 """Errors planted in what the page judges; the claim is to refuse each."""
 
-import numpy as np
 from chapters import positions
+
+from attngeo.experiments.runs.estimates import Estimate
 
 JUDGED = {
     "positions_characters": "first_plan",
@@ -12,23 +13,23 @@ JUDGED = {
 }
 
 
-def of_scores(choose):
-    return lambda run: float(np.median(choose(run.scores, run.config["steps"])["symmetry"]))
-
-
 def whole(name):
     done, planned = positions.progress(name)
     return done == planned
 
 
-at_the_start = of_scores(lambda rows, last: rows.query("head == -1 and step == 0"))
+def at_the_start(run):
+    return run.first("symmetry")
+
+
+PROGRESS = "chapters.positions.progress"
 PLANTED = [
-    ("plan_of_word_pieces", "held_out_loss", lambda run: float(run.history["held_out_loss"].iloc[-1]) - 1),
-    ("without_a_table", "s_of", at_the_start),
+    ("plan_of_word_pieces", "LOSS", lambda run: run.last("held_out_loss") - 1),
+    ("without_a_table", "SYMMETRY", at_the_start),
 ]
 for name, claim in JUDGED.items():
     if whole(name):
-        PLANTED += [(claim, "s_of", at_the_start), (claim, "lower_end", lambda by_seed: -float(np.max(by_seed)))]
-        PLANTED.append((claim, "recorded_and_planned", lambda name: (3, 4)))
+        PLANTED += [(claim, "SYMMETRY", at_the_start), (claim, "over_seeds", lambda e: Estimate(0.0, -max(e), 0.0))]
+        PLANTED.append((claim, PROGRESS, lambda name: (3, 4)))
     else:
-        PLANTED.append((claim, "recorded_and_planned", lambda name: (4, 4)))
+        PLANTED.append((claim, PROGRESS, lambda name: (4, 4)))

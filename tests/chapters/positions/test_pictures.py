@@ -2,7 +2,7 @@ import base64
 
 import numpy as np
 import pytest
-from chapters.positions_pictures import EXPERIMENT, LAYER, RUNS, SIDE, pictured
+from chapters.positions.pictures import EXPERIMENT, LAYER, RUNS, SIDE, pictured
 
 from attngeo.experiments.runs.record import read_run
 from attngeo.files.checkout import data

@@ -42,7 +42,6 @@ def test_every_outcome_has_a_label_of_its_own_and_a_sentence():
     )
     two = told.outcomes({"one": every["HOLDS"], "two": every["HOLDS"]})
     assert two == "Of two planned experiments, two met the criteria of their plans."
-    assert "×2" in told.badges(every | {"again": every["IN_PART"]}) and "×" not in told.badges({"one": every["HOLDS"]})
 
 
 def test_the_experiment_in_the_papers_shape_has_a_result_once_all_runs_are_there(monkeypatch):
@@ -88,27 +87,23 @@ def test_recorded_runs_of_the_first_setting_are_compared_by_plan_and_by_processo
     assert compared.apart(found[positions.FIRST], found[positions.FIRST]).p > 0.9
 
 
-def test_s_at_a_loss_is_that_of_the_first_record_that_reaches_it():
-    run = of_outcome(Outcome.HOLDS).arms["mlm-rotary"].runs[0]
-    losses = run.curve("held_out_loss")
-    step = losses.index[5]
-    assert compared.s_at_loss(run, losses[step]) == pytest.approx(run.curve("symmetry")[step])
-    assert np.isnan(compared.s_at_loss(run, losses.min() - 1))
-
-
 def history(*words):
     done = subprocess.run(["git", "-C", str(checkout.root()), *words], capture_output=True, text=True, check=False)
     return done.stdout if done.returncode == 0 else ""
+
+
+def added_by(*paths):
+    """The first commit that added one of these files."""
+    return history("log", "--diff-filter=A", "--format=%H", "--", *paths).split()[-1]
 
 
 def test_what_is_said_of_the_history_is_in_the_history():
     if history("rev-parse", "--is-shallow-repository").strip() != "false":
         pytest.skip("no history of git here")
     for name in positions.TITLES:
-        added = ("log", "--diff-filter=A", "--format=%H", "--", f"data/runs/{name}")
-        plan = history(*added[:-1], f"data/runs/{name}/experiment.yml").split()[-1]
-        first_runs = history(*added[:-1], f"data/runs/{name}/*/run.json", f"data/runs/{name}/runs.json").split()[-1]
-        assert (plan == first_runs) == (name in UNDATED), name
+        folder = f"data/runs/{name}"
+        with_runs = added_by(f"{folder}/*/run.json", f"{folder}/runs.json")
+        assert (added_by(f"{folder}/experiment.yml") == with_runs) == (name in UNDATED), name
     for name, seeds in EARLIER.items():
-        plan = history(*added[:-1], f"data/runs/{name}/experiment.yml").split()[-1]
-        assert f"primary contrast: {list(seeds)}" in history("show", f"{plan}:data/runs/{name}/experiment.yml")
+        plan = f"data/runs/{name}/experiment.yml"
+        assert f"primary contrast: {list(seeds)}" in history("show", f"{added_by(plan)}:{plan}")

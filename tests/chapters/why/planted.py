@@ -3,22 +3,17 @@
 What follows is how the comparisons begin that alone may fail.
 """
 
-import numpy as np
 import torch
 from chapters import positions
+from chapters.positions import crossing
 from notebook_code import notebook
 
-page, details = notebook("why"), notebook("why_details")
+details = notebook("why_details")
 
 
-def at_the_start(run):
-    """s before the first step."""
-    return float(np.median(run.scores.query("head == -1 and step == 0")["symmetry"]))
-
-
-def turned(by_seed):
-    low, high = interval(by_seed)
-    return -high, -low
+def of_other_positions(judgement, kind):
+    """Encoder minus decoder with the other kind of positions."""
+    return encoder_minus_decoder(judgement, {"learned": "rotary", "rotary": "learned"}[kind])
 
 
 def of_the_other_objective(name):
@@ -29,10 +24,10 @@ def of_the_other_objective(name):
     return positions.Judged(judgement.plan, arms)
 
 
-interval, recorded = page.interval, positions.recorded
+recorded, encoder_minus_decoder = positions.recorded, crossing.encoder_minus_decoder
 PLANTED = [
-    ("who_is_more_symmetric", "s_of", at_the_start),
-    ("who_is_more_symmetric", "interval", turned),
+    ("who_is_more_symmetric", "chapters.positions.crossing.S", lambda run: run.first("symmetry")),
+    ("who_is_more_symmetric", "chapters.positions.crossing.encoder_minus_decoder", of_other_positions),
     ("who_is_more_symmetric", "chapters.positions.recorded", of_the_other_objective),
 ]
 

@@ -7,6 +7,7 @@ from chapters.positions import crossing
 from chapters.why import Planned, findings
 from chapters.why.findings import Outcome
 
+from attngeo.experiments.runs.arms import LOSS
 from attngeo.experiments.runs.estimates import Estimate
 from attngeo.files import checkout
 
@@ -140,7 +141,7 @@ def test_only_complete_arms_of_the_sides_are_in_the_table_and_the_others_are_nam
     experiment.runs["n08-q050"] = dict(list(experiment.runs["n08-q050"].items())[:4])
     shown = findings.sides_table(experiment)
     assert list(shown["q"]) == [0.0, 1.0] and list(shown["characters"]) == [16, 16]
-    noise, text = (experiment.mean(arm, why.median_of("position_symmetry")) for arm in findings.SIDES)
+    noise, text = (experiment.mean(arm, "position_symmetry") for arm in findings.SIDES)
     assert list(shown["s between positions"]) == [text, noise]
     told = findings.sides_by_share_told(experiment)
     assert "rank correlation" not in told  # of two values of q
@@ -150,7 +151,7 @@ def test_only_complete_arms_of_the_sides_are_in_the_table_and_the_others_are_nam
 
 def test_the_rank_correlation_of_the_sides_has_its_sign(monkeypatch):
     experiment = sides_of(*experiment_arms())
-    noise, text = (experiment.mean(arm, why.median_of("position_symmetry")) for arm in findings.SIDES)
+    noise, text = (experiment.mean(arm, "position_symmetry") for arm in findings.SIDES)
     assert noise < text
     scores = {"s between positions": [0.9, 0.5, 0.4], "s of the slowest waves": [0.98, 0.97, 0.96]}
     shown = pd.DataFrame({"characters": 16, "q": [0.0, 0.5, 1.0]} | scores)
@@ -176,7 +177,7 @@ def test_the_readme_of_the_runs_counts_the_models_that_learned_little():
     expected["why_tables"] |= {"white": 4, "slow": 2}
     for name, counts in expected.items():
         runs = why.planned(name)
-        above = {arm: int((runs.values(arm, why.held_out_loss) > why.PLATEAU).sum()) for arm in runs.runs}
+        above = {arm: int((runs.values(arm, LOSS) > why.PLATEAU).sum()) for arm in runs.runs}
         assert {arm: count for arm, count in above.items() if count} == counts
     assert f"a held-out loss above {why.PLATEAU} nats" in README
     assert "four of the five `white` encoders and two of the five `slow` encoders" in README

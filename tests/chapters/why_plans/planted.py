@@ -1,34 +1,25 @@
 """Errors planted in the planned experiments on why W_qk is symmetric: the claim, what is replaced, by what."""
 
 import numpy as np
+from chapters import why
 from chapters.why import Planned, findings
-from notebook_code import notebook
 
-page = notebook("why_plans")
+from attngeo.experiments.runs.estimates import Estimate
 
 
-def at_the_start(measured):
+def at_the_start(right, score):
     """The same measure, of the scores before the first step."""
 
-    def of_start(run, *given):
+    def of_start(run):
         first = run.scores[run.scores["step"] == 0].assign(step=run.config["steps"])
-        return measured(type(run)(run.name, run.about, run.history, first, run.pictures), *given)
+        return right(score)(type(run)(run.name, run.about, run.history, first, run.pictures))
 
     return of_start
 
 
-def turned(by_seed):
-    low, high = interval(by_seed)
-    return -high, -low
-
-
-interval = page.interval
-sides = page.runs_of("why_sides")
-contrast = findings.SIDES
-
-
-def mask_above_random(run):
-    return (2.0 + run.config["seed"] ** 2 / 1e6) * (run.config["hidden_share"] == 1)
+def turned(self, arm, against, measure):
+    """The second arm minus the first."""
+    return difference(self, against, arm, measure)
 
 
 def by_coins(part):
@@ -41,22 +32,27 @@ def by_coins(part):
     return of_record
 
 
+planned, difference = why.planned, Planned.difference
+DIFFERENCE, MEAN = "chapters.why.Planned.difference", "chapters.why.Planned.mean"
 PLANTED = [
     ("heads_among_coins", "recorded_coherence", by_coins("decoder")),
     ("heads_among_coins", "recorded_coherence", by_coins("encoder")),
-    ("waves_turn", "interval", turned),
-    ("waves_turn", "s_on_waves", at_the_start(page.s_on_waves)),
-    ("slow_and_fast_tables", "last_loss", lambda run: 1.9),
-    ("slow_and_fast_tables", "interval", lambda by_seed: (1.0, 2.0)),
-    ("decoders_with_a_window", "s_on_slowest_wave", lambda run: -1.0 - run.config["seed"] ** 2 / 1e6),
-    ("tokens_that_ask", "interval", turned),
-    ("tokens_that_ask", "s_of_layers", mask_above_random),
+    ("waves_turn", DIFFERENCE, turned),
+    ("waves_turn", "lowest_of_layers", at_the_start),
+    ("slow_and_fast_tables", MEAN, lambda self, arm, measure: 1.9),
+    ("slow_and_fast_tables", DIFFERENCE, lambda self, *of: Estimate(1.5, 1.0, 2.0)),
+    ("slow_and_fast_tables", DIFFERENCE, lambda self, *of: Estimate(-1.5, -2.0, -1.0)),
+    ("decoders_with_a_window", MEAN, lambda self, arm, measure: -1.0),
+    ("decoders_with_a_window", DIFFERENCE, lambda self, *of: Estimate(1.5, 1.0, 2.0)),
+    ("tokens_that_ask", DIFFERENCE, turned),
 ]
-if sides.is_whole(*contrast):
-    PLANTED += [("two_sides", "interval", turned), ("two_sides", "last_loss", lambda run: 9.0)]
+if planned("why_sides").is_whole(*findings.SIDES):
+    PLANTED += [("two_sides", DIFFERENCE, turned), ("two_sides", MEAN, lambda self, arm, measure: 9.0)]
 else:
-    arms = page.runs_of("why_hidden").runs
-    both = dict(zip(contrast, (arms["table-kept"], arms["table-mixed"]), strict=True))
-    PLANTED.append(("two_sides", "runs_of", lambda name: Planned(name, both, dict.fromkeys(contrast, 5))))
+    arms = planned("why_hidden").runs
+    both = dict(zip(findings.SIDES, (arms["table-kept"], arms["table-mixed"]), strict=True))
+    other = Planned("why_sides", both, dict.fromkeys(findings.SIDES, 5))
+    PLANTED.append(("two_sides", "chapters.why.planned", lambda name: other))
 close = np.array([-1e-3, -1e-3, 0.0, 1e-3, 1e-3])
-PLANTED.append(("coefficients_of_pairs", "correlations", lambda arm: 0.9 + close))
+VALUES = "chapters.why.findings.Agreement.values"
+PLANTED.append(("coefficients_of_pairs", VALUES, lambda self, arm, step: 0.9 + close))

@@ -1,8 +1,8 @@
 """Four models from equal weights, W_qk pictured as they train (``notebooks/positions.py``).
 
-``python -m chapters.positions_pictures`` writes data/runs/positions_pictures/kernels.npz, P W_qk P^T of the
+``python -m chapters.positions.pictures`` writes data/runs/positions_pictures/kernels.npz, P W_qk P^T of the
 models with a table at each recorded step, from the checkpoints of these runs, which are not kept.
-``python -m chapters.positions_pictures FOLDER`` writes scale.csv there, from a repetition of these runs in FOLDER: the
+``python -m chapters.positions.pictures FOLDER`` writes scale.csv there, from a repetition of these runs in FOLDER: the
 largest magnitude of P W_qk P^T, the share of the squared norm of W_qk in the directions of the positions, and s of W_qk.
 """
 
@@ -18,12 +18,12 @@ from safetensors.torch import load_file
 
 from attngeo.bilinear.positions import position_space, split_score
 from attngeo.bilinear.scores import symmetry_score
-from attngeo.files.atomic import write_text
 
 from livingpaper.display.interactive import Interactive, packed
 from attngeo.plot.mirror_clouds import mirror_clouds
 from attngeo.plot.style import CaptionedFigure
 from attngeo.files.checkout import data
+from attngeo.experiments.tables import write_rows
 from attngeo.experiments.runs.experiments import read_experiment
 from attngeo.experiments.runs.numbers_in_words import number
 from attngeo.experiments.runs.record import Run, read_run
@@ -155,10 +155,11 @@ def record_scale(repetition: Path) -> None:
                 share = float(split_score(form, position_space(table)).share)
             rows.append((name, step, largest, share, symmetry_score(form)))
     columns = ["model", "step", "largest", "share", "symmetry"]
-    write_text(
-        data("runs", EXPERIMENT) / SCALE, pd.DataFrame(rows, columns=columns).to_csv(index=False, float_format="%.5g")
-    )
+    write_rows(data("runs", EXPERIMENT, SCALE), pd.DataFrame(rows, columns=columns), digits=5)
 
 
 if __name__ == "__main__":
-    record_scale(Path(sys.argv[1])) if len(sys.argv) > 1 else record()
+    if sys.argv[1:]:
+        record_scale(Path(sys.argv[1]))
+    else:
+        record()
