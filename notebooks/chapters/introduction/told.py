@@ -26,6 +26,11 @@ BETWEEN_PLACES = "SmolLM2-135M-Instruct"  # the rotary model whose scores betwee
 two_digits = "{:.2f}".format
 
 
+def from_to(values: pd.Series) -> str:
+    """The smallest and the largest score, as they follow the word *between*: ``0.20 and 0.30``."""
+    return extent(values, two_digits).replace(" to ", " and ")
+
+
 def opening(first: positions.Judged, pieces: positions.Judged) -> str:
     """What the paper claims and what was found (MyST)."""
     s, of_pieces = means(first), means(pieces)
@@ -83,8 +88,8 @@ def to_keep_in_mind(models: pd.DataFrame, experiments: Mapping[str, positions.Ju
             f" {extent(deberta, two_digits)}, although neither family adds learned position embeddings to its token"
             " embeddings. Moreover, rotary position embeddings are associated with higher scores in our small"
             " decoders, but not in published decoders: published decoders with rotary position embeddings score"
-            f" between {extent(rotary, two_digits).replace(' to ', ' and ')}, whereas the GPT-2 models, which have"
-            f" learned position embeddings, score between {extent(gpt2, two_digits).replace(' to ', ' and ')}.",
+            f" between {from_to(rotary)}, whereas the GPT-2 models, which have"
+            f" learned position embeddings, score between {from_to(gpt2)}.",
             "- **The models in the figure are small.** We had no published encoder with rotary position embeddings"
             " for comparison. The only such encoder for which the paper reports a score is ModernBERT. According to a"
             " [second-hand reading](../notation.md#the-audit) of the authors' code, which we have not read ourselves,"
@@ -164,8 +169,8 @@ def how_to_read(models: pd.DataFrame) -> str:
             f" All {spelled(len(layers))} layers are therefore much more symmetric than random matrices.",
             "- Compare a model only with models of **similar size** that have the **same type of positional encoding**. Published"
             " encoders with learned position embeddings score between"
-            f" {extent(learned['s'], two_digits).replace(' to ', ' and ')}, and published decoders with rotary position"
-            f" embeddings score between {extent(rotary['s'], two_digits).replace(' to ', ' and ')}.",
+            f" {from_to(learned['s'])}, and published decoders with rotary position"
+            f" embeddings score between {from_to(rotary['s'])}.",
             "- A star marks a score outside the central 95 % of the scores of random weights. The column *z* shows"
             " how many standard deviations a score lies above or below the mean score of random weights. The column"
             " *p* shows how often random weights score at least as far from this mean as the model does.",

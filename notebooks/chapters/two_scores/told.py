@@ -1,12 +1,12 @@
 """Sentences of the page on directionality that depend on its threshold, each chosen by what was computed for it."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import pandas as pd
 
 from attngeo.bilinear.null_laws import laws_of_shape
-from attngeo.experiments.runs.numbers_in_words import as_percent, as_score, joined_by_and
+from attngeo.experiments.runs.estimates import Estimate
+from attngeo.experiments.runs.numbers_in_words import as_percent, as_score, joined_by_and, with_interval
 from attngeo.experiments.survey.families import GROUPS, auc, score_interval
 from chapters.two_scores.thresholds import FACTORS, THRESHOLDS, random_median
 from chapters.two_scores.norms import FORMULAS, STACK, families, stacks
@@ -74,28 +74,20 @@ def from_which_size(gamma: float) -> str:
     return f"{begin}. The matrices of Llama 3 8B are much smaller, with {BROAD:,} rows."
 
 
-class Share(NamedTuple):
-    """Share of the pairs of an encoder family and a decoder family in which the encoder has the higher score."""
+def share(gamma: float, formula: str = "directionality", modality: str = "") -> Estimate:
+    """Share of the pairs of an encoder family and a decoder family in which the encoder has the higher score.
 
-    value: float
-    low: float  # of an interval of 95 % in which families count as independent
-    high: float
-
-    @property
-    def side(self) -> int:
-        """1 or -1 where encoders or decoders score significantly higher, 0 where the interval includes a half."""
-        return int(self.low > 0.5) - int(self.high < 0.5)
-
-    def __str__(self) -> str:
-        return f"{as_percent(self.value)} [{as_percent(self.low)}, {as_percent(self.high)}]"
-
-
-def share(gamma: float, formula: str = "directionality", modality: str = "") -> Share:
-    """In how many pairs of families the encoder has the higher score; of one modality if it is named."""
+    Of one modality if it is named. In the interval of 95 %, families count as independent.
+    """
     scores = families(gamma, modality).set_index("attention")[formula]
     encoders, decoders = (scores.loc[[kind]] for kind in GROUPS.values())
     area = auc(encoders, decoders)
-    return Share(area, *score_interval(area, len(encoders), len(decoders)))
+    return Estimate(area, *score_interval(area, len(encoders), len(decoders)))
+
+
+def who_leads(found: Estimate) -> int:
+    """1 or -1 where encoders or decoders score significantly higher, 0 where the interval includes a half."""
+    return int(found.low > 0.5) - int(found.high < 0.5)
 
 
 def separation_table(gamma: float) -> pd.DataFrame:
@@ -103,8 +95,8 @@ def separation_table(gamma: float) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "formula": words,
-            "all families": str(share(gamma, formula)),
-            "families of text": str(share(gamma, formula, "text")),
+            "all families": with_interval(share(gamma, formula), as_percent),
+            "families of text": with_interval(share(gamma, formula, "text"), as_percent),
         }
         for formula, words in FORMULAS.items()
     )
@@ -118,9 +110,9 @@ def separated(gamma: float) -> str:
     counted = f"""When we pair every encoder family with every decoder family, the encoder family has the higher score
         in {as_percent(found.value)} of the pairs (95 % confidence interval: {as_percent(found.low)} to
         {as_percent(found.high)})."""
-    if found.side > 0:
+    if who_leads(found) > 0:
         return f"{begin} encoders have higher scores than decoders, as the paper states. {counted}"
-    if found.side < 0:
+    if who_leads(found) < 0:
         return f"""{begin} decoders have higher scores than encoders, which is the opposite of what the paper states.
             {counted}"""
     return f"{begin} encoders and decoders do not differ significantly in directionality. {counted}"
@@ -128,7 +120,7 @@ def separated(gamma: float) -> str:
 
 def separated_at_other_thresholds() -> str:
     """At which of the thresholds from 0 to 4 the groups differ by the paper's definition, and in which direction."""
-    sides = {g: share(g).side for g in THRESHOLDS}
+    sides = {g: who_leads(share(g)) for g in THRESHOLDS}
     found = {words: [f"{g:g}" for g, side in sides.items() if side == way] for words, way in WAYS.items()}
     tried = f"We compared encoders with decoders at {len(sides)} thresholds from 0 to 4."
     if not any(found.values()):

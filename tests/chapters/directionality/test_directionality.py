@@ -9,6 +9,7 @@ from notebook_code import notebook
 
 from attngeo.bilinear.random_matrices import sample_dense
 from attngeo.bilinear.scores import score
+from attngeo.experiments.runs.estimates import Estimate
 
 
 @pytest.mark.parametrize("gamma", [0.0, 1.0, 2.5, 3.0, 4.0])
@@ -75,7 +76,7 @@ def test_what_is_said_of_one_column_follows_from_the_means(words):
 
 @pytest.mark.parametrize(("side", "words"), [(0.99, "as the paper states"), (0.01, "opposite"), (0.5, "do not differ")])
 def test_what_is_said_of_encoders_and_decoders_follows_from_the_interval(monkeypatch, side, words):
-    monkeypatch.setattr(told, "share", lambda *at: told.Share(side, side - 0.005, side + 0.005))
+    monkeypatch.setattr(told, "share", lambda *at: Estimate(side, side - 0.005, side + 0.005))
     assert words in told.separated(2.0)
 
 
