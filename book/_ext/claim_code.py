@@ -34,23 +34,22 @@ class NotebookCode:
     imports: list[ast.Import | ast.ImportFrom]
     values: Mapping[str, Any]  # values of the parameters
 
+    @classmethod
+    def of(cls, cells: Sequence[str], values: Mapping[str, Any]) -> "NotebookCode":
+        """The code of these cells, with these values of the notebook's parameters."""
+        replaced = _VariablesReplaced(values)
+        nodes = [node for source in cells for node in ast.walk(replaced.visit(ast.parse(source)))]
+        calls = [node for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+        return cls(
+            definitions={definition.name: definition for source in cells for definition in _definitions(source)},
+            calls={call.func.id: call for call in calls},
+            imports=[node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)],
+            values=values,
+        )
 
-def with_code(markdown: str, cells: Sequence[str], values: Mapping[str, Any]) -> str:
-    """Replace each mark of a check line by the code of its claim.
 
-    Args:
-        markdown: check lines.
-        cells: the code cells of the notebook.
-        values: values of the notebook's parameters in this run.
-    """
-    replaced = _VariablesReplaced(values)
-    nodes = [node for source in cells for node in ast.walk(replaced.visit(ast.parse(source)))]
-    code = NotebookCode(
-        definitions={definition.name: definition for source in cells for definition in _definitions(source)},
-        calls={node.func.id: node for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)},
-        imports=[node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)],
-        values=values,
-    )
+def with_code(markdown: str, code: NotebookCode) -> str:
+    """Check lines with the code of their claims in place of each mark."""
     return MARK.sub(lambda mark: _claim_code(mark[1], code), markdown)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import nbformat
 import pandas as pd
 import papermill
-from claim_code import MARK, with_code
+from claim_code import MARK, NotebookCode, with_code
 from execute import RECORD
 from livingpaper.display.interactive import container
 from livingpaper.display.tables import markdown_table
@@ -31,7 +31,6 @@ def present(chapter: str, text: str, run: NotebookNode) -> NotebookNode:
         run: the executed notebook.
     """
     page = copy.deepcopy(run)
-    code = [cell.source for cell in page.cells if cell.cell_type == "code"]
     values = defaults(run) | run.metadata.papermill.parameters
     first_lines = iter([number for number, line in enumerate(text.splitlines()) if line.startswith("# %%")])
     cells, lines, line = [], [], 0
@@ -43,10 +42,12 @@ def present(chapter: str, text: str, run: NotebookNode) -> NotebookNode:
         if "parameters" in tags:  # the table at the end of the page shows them
             continue
         for piece in _pieces(cell):
-            if MARK.search(piece.source):
-                piece.source = with_code(piece.source, code, values)
             cells.append(piece)
             lines.append(line)
+    if any(MARK.search(cell.source) for cell in cells):
+        code = NotebookCode.of([cell.source for cell in run.cells if cell.cell_type == "code"], values)
+        for cell in cells:
+            cell.source = with_code(cell.source, code)
     page.cells = [*cells, nbformat.v4.new_markdown_cell(run_table(chapter, run, values))]
     page.metadata = nbformat.from_dict({key: page.metadata[key] for key in ("kernelspec", "language_info")})
     page.metadata["source_map"] = [*lines, line]

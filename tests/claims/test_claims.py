@@ -3,7 +3,7 @@
 import pytest
 import torch
 from beartype import beartype
-from claim_code import with_code
+from claim_code import NotebookCode, with_code
 from jaxtyping import Float, TypeCheckError, jaxtyped
 from livingpaper.claims.claim import Verdict, claim, claims_of, compare, exact
 from livingpaper.claims.results import WordingError
@@ -79,13 +79,13 @@ PAGE = [
 
 def test_a_line_unfolds_to_the_code_of_its_claim_as_it_is_called_and_to_what_that_uses():
     result = claim("2.1", "", "a title", Verdict.HOLDS)(one_and_two)()
-    text = with_code(check_line(result), PAGE, {"n": 7})
+    text = with_code(check_line(result), NotebookCode.of(PAGE, {"n": 7}))
     assert (
         "```python\n@cache\ndef one_and_two(n=1):\n    yield used(n)\n\n\nlist(one_and_two(n=max(7, 2)))\n```" in text
     )
     imports = "from functools import cache\nimport torch"
     assert f"```python\n{imports}\n\n\nA = 1\n\n\ndef used(n): return A, torch.e\n```" in text and "unused" not in text
-    opened = with_code(check_line(result, unfolded=True), PAGE, {"n": 7})
+    opened = with_code(check_line(result, unfolded=True), NotebookCode.of(PAGE, {"n": 7}))
     assert '<details class="check" open>' in opened and opened.index("yield used") < opened.index("| quantity")
 
 
