@@ -106,9 +106,10 @@ word_scores(d, seed, symmetry)
 # this score has an additional factor of 2, but the scores printed in the paper do not contain this factor ([why we leave it
 # out](two_scores_details.py#the-printed-factor-of-2-in-the-symmetry-score-is-wrong)).
 #
-# Values between 0 and 1 also have a simple meaning. Draw two tokens at random, and write down the score that the first token
-# gives the second and the score that the second token gives the first. If you repeat this for many pairs of tokens, the
-# correlation between the two scores is $s$. At $s = 0.5$, for example, the score in one direction explains a quarter of the
+# Values between 0 and 1 also have a simple meaning. Draw two random vectors whose coordinates are uncorrelated, with mean 0 and
+# variance 1, and write down the score that the first vector gives the second and the score that the second vector gives the
+# first. If you repeat this for many pairs of vectors, the correlation between the two scores is $s$. The coordinates of real
+# token embeddings are correlated, so for real tokens the correlation can differ from $s$. At $s = 0.5$, for example, the score in one direction explains a quarter of the
 # variance of the score in the other direction.
 #
 # ````{prf:proposition} What the symmetry score means (ours)
@@ -148,7 +149,7 @@ def in_both_orders(w: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 @claim(
     "3.1",
     "(meaning)",
-    "the symmetry score is the correlation between the two scores that a pair of random tokens give each other",
+    "the symmetry score is the correlation between the two scores that a pair of random vectors give each other",
     Verdict.HOLDS,
     remark="The matrices have norm 1, so each score has variance 1 and the correlation is the mean of the product of the two"
     " scores.",
@@ -226,7 +227,7 @@ heads_and_their_sum(n_heads)
 #
 # ## What it means for you
 #
-# - Read a symmetry score as a correlation. A score of 0.5 does not mean that half of the pairs agree.
+# - Read a symmetry score as the correlation between the two scores of a pair of random vectors. A score of 0.5 does not mean that half of the pairs agree.
 # - Do not conclude from a symmetric query-key matrix that two tokens attend to each other equally.
 # - Score the individual heads of a layer as well as their sum. The command `attngeo score bert-base-uncased --per-head` computes both
 #   kinds of scores.

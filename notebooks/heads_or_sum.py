@@ -14,7 +14,7 @@
 # [Encoders and decoders](pretrained_survey.py), we therefore asked whether the individual heads of trained encoders are
 # symmetric, or whether only their sum is symmetric. On this page, we give the evidence for our answer.
 #
-# **In most families of encoders, the individual heads are symmetric, and the sum over heads is even more symmetric.**
+# **In most families of encoders, the individual heads are slightly symmetric, and the sum over heads is more symmetric.**
 # In the median encoder family, individual heads score {glue:text}`heads-encoders`, and the sum over heads scores
 # {glue:text}`sum-encoders`. In the median decoder family, individual heads score {glue:text}`heads-decoders`, and the
 # sum over heads scores {glue:text}`sum-decoders`. Summing over heads increases the symmetry more in encoders than in

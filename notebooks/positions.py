@@ -29,6 +29,7 @@ from scipy import stats
 from chapters import positions
 from chapters.heads_or_sum.evidence import MIRRORS, evidence, families, mirrors
 from chapters.positions import ENOUGH, Outcome, compared, told
+from chapters.positions.crossing import OF_CHARACTERS
 from chapters.positions.pictures import pictured
 from chapters.pretrained_survey.figures import symmetry_by_positions
 from livingpaper.display.page import glue, show, table
@@ -67,7 +68,7 @@ glue("later-p", later.p, ".4f")
 glue("processor-p", processors.p, ".2f")
 
 # directionality, which no plan judges
-of_characters = [e for e in experiments.values() if e.plan.name in positions.CHARACTERS]
+of_characters = [e for e in experiments.values() if e.plan.name in OF_CHARACTERS]
 with_table = [compared.directionality(e, "learned") for e in of_characters]
 with_rotary = [compared.directionality(e, "rotary") for e in of_characters]
 assert all(e.low > 0 for e in with_table) and all(e.value < 0 for e in with_rotary)
@@ -150,11 +151,12 @@ table(
 # %% [markdown]
 # With rotary positions, the order of encoders and decoders is reversed. In our first setting, decoders with rotary positions
 # score {glue:text}`s-rotary-decoder`, whereas encoders with rotary positions score {glue:text}`s-rotary`. In these models,
-# the type of positional encoding therefore determines whether encoders or decoders are more symmetric. The same is true for
-# the [directionality score $d$](two_scores_details.py), although we had not planned this comparison. In the
-# {glue:text}`d-plans` character-level experiments, the differences in $d$ (encoder minus decoder) are {glue:text}`d-table`
-# with learned position embeddings, in agreement with the sign that the paper reports. With rotary positions, the differences
-# are {glue:text}`d-rotary`, and {glue:text}`d-rotary-told` of the {glue:text}`d-plans` confidence intervals exclude 0.
+# the type of positional encoding therefore determines whether encoders or decoders are more symmetric. The results for the
+# [directionality score $d$](two_scores_details.py) point in the same direction, although we had not planned this comparison.
+# In the {glue:text}`d-plans` character-level experiments, the differences in $d$ (encoder minus decoder) are
+# {glue:text}`d-table` with learned position embeddings, in agreement with the sign that the paper reports. With rotary
+# positions, the differences are {glue:text}`d-rotary`, but only {glue:text}`d-rotary-told` of the {glue:text}`d-plans`
+# confidence intervals exclude 0.
 #
 # Press *Play* to watch the training of four such models from the same initial weights, and switch between learned position
 # embeddings and rotary positions. With learned position embeddings, $W_{qk}$ of the encoder becomes symmetric about its
@@ -548,7 +550,7 @@ symmetry_by_positions(results)
 # looked at the medians before we specified the test.
 #
 # Two families show that positional encoding is not the only reason for symmetry. T5 encodes positions by a bias outside
-# $W_{qk}$, but its encoders still score {glue:text}`t5`. ModernBERT has rotary positions and scores {glue:text}`modernbert`.
+# $W_{qk}$, but the median score of its encoders is still {glue:text}`t5`. ModernBERT has rotary positions and scores {glue:text}`modernbert`.
 # We excluded ModernBERT from the test, because its matrices were extracted with a known error.
 
 # %% tags=["remove-cell"]
@@ -571,7 +573,8 @@ glue("mirror-p", p_nearer, ".2f")
 # - **Why are BERT, DeiT and ViT also symmetric outside position space,** and why are the encoders of T5 symmetric without
 #   position embeddings?
 # - **Why is the position part of $W_{qk}$ symmetric in most layers of encoders but skew-symmetric in a few?** [Our
-#   theorems](positions_theory.py) apply only to training that starts from $W_{qk} = 0$. Our [intervention on the read-out of
+#   theorems on training](positions_theory.py) apply only if training starts from $W_{qk} = 0$. In one layer of BERT, [two heads
+#   that attend to the next token](why_plans.py#heads-are-nearly-symmetric-on-slow-waves) cause the deviation. Our [intervention on the read-out of
 #   a model](positions_theory.py#a-read-out-from-one-side) was inconclusive, because the models learned too little.
 # - **Does symmetry of the value matrices matter?** In a planned experiment, we froze the value and output matrices. None of
 #   the {glue:text}`frozen-runs` encoders left the plateau of the loss ({glue:text}`frozen-loss` nats or more), and their

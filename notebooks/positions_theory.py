@@ -13,7 +13,8 @@
 # embeddings](why.py)? For a single layer at the start of masked training, we can prove this symmetry. Apart from a term that
 # comes from the two ends of the sequence, either of two conditions is sufficient: the text is reversible, which means that
 # pairs of tokens are equally frequent in both orders, or what the model *reads out* of an attended token is symmetric. A
-# model that attends to both sides learns a symmetric read-out, whatever the text.
+# model that attends to both sides learns a symmetric read-out in the first step of training, for every stationary text, if
+# its output weights are tied to its token embeddings, its values start from zero and its attention is uniform.
 #
 # :::{admonition} How sure is this
 # The theorems are about a single layer at the start of training, and they hold to leading order. The last theorem assumes

@@ -156,9 +156,10 @@ glue("crossing", figures.crossing(shown, two_seeds, share))
 # %% [markdown]
 # ## Training speed also differs between random seeds
 #
-# In Table 1, the authors compare a single run with symmetric initialisation to a single run with random initialisation. They
-# determine the first training step at which the noisy training loss of the first run is as low as the final loss of the second run. We
-# checked the calculations behind the table and found that they [are
+# In Table 1, the authors compare a single run with symmetric initialisation to a single run with random initialisation. The
+# speed-up is measured at the epoch at which the first run reaches the final loss of the second run. According to a [second-hand
+# reading](../notation.md#the-audit) of the authors' code, this is the first training step at which the noisy training loss is as
+# low as that. We checked the calculations behind the table and found that they [are
 # correct](symmetric_initialisation_details.py#the-printed-numbers). To see how large a speed-up can appear between models that do
 # not differ in symmetry, we apply the same measure to pairs of randomly initialised models. {glue:text}`crossing`
 # {numref}`fig-roulette` shows the speed-ups for all pairs of seeds.

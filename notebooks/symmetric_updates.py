@@ -84,8 +84,8 @@ argument_figure(met, chosen, alignment(*BERT))
 # %% [markdown]
 # We computed the exact gradients of {glue:text}`models` small, untrained Transformers with the {glue:text}`objective`
 # objective. The argument that this objective leads to symmetric updates has four requirements, and {numref}`fig-argument`
-# shows how well each of them is met. The argument is valid only if all four bars reach 1. The first and the last bar reach
-# 1, because the gradient has the form stated in the paper and because an update is symmetric if the two tokens of each pair
+# shows how well each of them is met. The closer the four bars are to 1, the more symmetric are the updates that the argument
+# predicts. The first and the last bar reach 1, because the gradient has the form stated in the paper and because an update is symmetric if the two tokens of each pair
 # contribute equally to predicting each other. The other two bars stay well below 1 in models with random weights: a training
 # step does not follow the gradient, and the two tokens of a pair do not contribute equally to predicting each other.
 #

@@ -1044,8 +1044,8 @@ show(best_gain_is_even())
 
 # %% [markdown]
 # **Role in the argument.** The theorem assumes only that the text is stationary. The text need not be reversible, and no
-# read-out is involved. An encoder that attends to both sides therefore finds equal amounts of information on both sides, and
-# the text gives it no reason to prefer one side. The theorem does not imply that a *model* with one read-out for all offsets
+# read-out is involved. An encoder that attends to both sides therefore finds equal amounts of information on both sides, so
+# the text itself makes neither side more useful. The theorem does not imply that a *model* with one read-out for all offsets
 # gains equally on both sides. This would follow from {prf:ref}`thm-position-masked`, which requires a symmetric read-out or
 # a reversible text. The theorem also does not predict which of two equally informative sides a head attends to. To second
 # order, attending to two offsets on one side may even give a larger gain than attending to the two opposite offsets on the
@@ -1270,8 +1270,9 @@ show(who_asks_must_answer(n_tokens, seed))
 # **Role in the argument.** {prf:ref}`thm-s1-14` assumes that the coefficients satisfy $\beta_{ij} = \beta_{ji}$. In masked
 # training, this assumption makes the block between positions symmetric, but no other block. Equation
 # {eq}`eq-who-asks-lengths` quantifies the consequence: if position and token embeddings have equal norms, $s$ is at most
-# 1/2. In this theorem, position embeddings are the only component shared by queries and keys. Without position embeddings,
-# no part of the first layer's update can be symmetric.
+# 1/2. In this theorem, position embeddings are the only component shared by queries and keys. Under its assumptions, the
+# update of the first layer has the score 0 if there are no position embeddings. If several positions of a sequence are
+# masked, or if tokens at other positions also act as queries, the score can be positive even without position embeddings.
 #
 # The theorem applies only under narrow conditions. It is limited to the first layer, because in higher layers the
 # representation of a hidden position also contains information from other positions. The formulas for $s$ require three

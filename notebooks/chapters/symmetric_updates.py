@@ -160,9 +160,12 @@ def told_correlation(objective: Objective, found: pd.Series) -> str:
             "With the autoregressive objective, every pair of tokens in a sequence occurs in only one order, so one of the two"
             " contributions is always 0."
         )
-    value = f"{typeset(f'{found.mean():.3f}')} ± {found.sem():.3f}"
+    value = f"{typeset(f'{found.mean():.3f}')} ± {found.sem():.3f} (mean ± standard error)"
     if abs(found.mean()) < 0.1 + 2 * found.sem():
-        return f"In small untrained models, this assumption is not met: the two contributions have a correlation of {value}."
+        return (
+            "In small untrained models that read random tokens, we found no such correlation: the two contributions have a"
+            f" correlation of {value}."
+        )
     return f"In small untrained models, the two contributions have a correlation of {value}."
 
 
@@ -214,11 +217,14 @@ def told_in_training(outcome: Outcome, early: dict[str, Estimate], recorded: int
         f" each run, we took the median of this correlation over the layers after {EARLY} training steps. Averaged over"
         f" seeds, this median is {values[0]}, {values[1]} and {values[2]} (95 % confidence intervals over seeds)."
     )
+    weak = "The paper does not say how strong the correlation has to be."
+    if all(estimate.low > 0 for estimate in early.values()):
+        weak = f"However, the intervals lie above 0, so there is a weak correlation. {weak}"
     follows = {
         Outcome.MET: f"All three intervals lie above {ENOUGH:g}, the bound that we had fixed before the first run. By this"
         " criterion, the assumption is met early in training.",
         Outcome.NOT_MET: f"All three intervals lie below {ENOUGH:g}, the bound that we had fixed before the first run. By"
-        " this criterion, the assumption is not met early in training.",
+        f" this criterion, the assumption is not met early in training. {weak}",
         Outcome.MIXED: f"Before the first run, we had fixed a bound of {ENOUGH:g}. The three intervals do not all lie on the"
         " same side of this bound, so whether the assumption is met depends on the type of positional encoding.",
     }
@@ -234,7 +240,7 @@ def in_short(outcome: Outcome, early: dict[str, Estimate]) -> str:
         Outcome.MET: f"Early in the training of small encoders, the mean correlation lies {found}, above the {ENOUGH:g} that our"
         " plan required.",
         Outcome.NOT_MET: f"Early in the training of small encoders, the mean correlation lies {found}, far below the {ENOUGH:g}"
-        " that our plan required.",
+        " that our plan required. The paper does not say how strong it has to be.",
         Outcome.MIXED: f"Early in the training of small encoders, the mean correlation lies {found}. Whether it reaches the"
         f" {ENOUGH:g} that our plan required depends on the type of positional encoding.",
     }[outcome]

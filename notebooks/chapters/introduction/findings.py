@@ -13,6 +13,8 @@ from attngeo.files.checkout import data
 from attngeo.gradients.objectives import Objective
 from chapters import positions
 from chapters.positions import told
+from chapters.positions.compared import directionality as directionality_of
+from chapters.positions.crossing import OF_CHARACTERS
 from chapters.pretrained_survey.measures import of_modality, recorded_weights
 from chapters.symmetric_initialisation import starts
 from chapters.symmetric_initialisation.speed_ups import speed_up_of
@@ -182,8 +184,8 @@ def theorem_on_updates(paper: Account) -> Finding:
         "for trained models",
         "Theorem 2.4 is correct under the assumption that the paper states. The updates are symmetric if *dog*"
         " contributes as much to predicting *cat* as *cat* contributes to predicting *dog*, and the paper assumes"
-        " that these two contributions are correlated. In small untrained models, we found no evidence of such a"
-        f" correlation: the correlation coefficient is {with_interval(untrained, lambda x: number(x, 3))} (95 %"
+        " that these two contributions are correlated. In untrained one-layer models that read random tokens, we found"
+        f" no such correlation: the correlation coefficient is {with_interval(untrained, lambda x: number(x, 3))} (95 %"
         f" confidence interval over 30 models). {in_short(outcome, early)} As printed, the paper's Theorem 2.3 on"
         " decoders [does not follow](directionality.py) from its assumptions.",
         "symmetric_updates.py",
@@ -255,12 +257,17 @@ def directionality(page: str) -> str:
     published = of_modality("text", "d", released_results())
     read = compared(of_families(recorded_weights().stacks), "directionality").separation
     assert published.low > 0.5 and read.low < 0.5 < read.high
+    small = [found for found in positions.all_recorded().values() if found.plan.name in OF_CHARACTERS]
+    assert all(
+        directionality_of(found, "learned").low > 0 > directionality_of(found, "rotary").value for found in small
+    )
     return (
         "**What about decoders?** The second half of the paper's claim is that decoders are *directional*, which means"
         " that a few columns of $W_{qk}$ have much larger norms than the other columns. In the published scores of"
         f" text models, the decoder is more directional than the encoder in {as_percent(published.auc)} of the pairs,"
         " but as far as we can tell, these scores were computed with a formula that the paper does not state. When we"
         " apply the paper's own formula to the models that we scored ourselves, the decoder family is more directional"
-        f" than the encoder family in only {as_percent(read.auc)} of the pairs. Our measurements therefore do not"
-        f" settle the question. {strength('not shown')} [More]({page})"
+        f" than the encoder family in only {as_percent(read.auc)} of the pairs. Among our small character-level models,"
+        " decoders are more directional than encoders with learned position embeddings, but not with rotary ones. Our"
+        f" measurements therefore do not settle the question. {strength('not shown')} [More]({page})"
     )

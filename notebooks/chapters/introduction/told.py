@@ -71,11 +71,12 @@ def to_keep_in_mind(models: pd.DataFrame, experiments: Mapping[str, positions.Ju
             "",
             "- **Attention between positions can be symmetric even if $W_{qk}$ is not.** Rotary position embeddings rotate the"
             " queries and keys after these have been computed, so $W_{qk}$ alone does not determine the attention scores. We"
-            " therefore also measured the mean attention score between each pair of positions in some of our small encoders."
-            f" These scores are almost as symmetric with rotary position embeddings ({number(of_ours, 2)}) as with learned"
+            " therefore also measured the mean attention score between each pair of positions, summed over the heads of a"
+            f" layer, in some of our small encoders. These scores are almost as symmetric with rotary position embeddings ({number(of_ours, 2)}) as with learned"
             f" ones ({number(learned, 2)}). SmolLM2, a published decoder with rotary position embeddings, is another example:"
             f" its $W_{{qk}}$ has a symmetry score of only {number(of_rotary['symmetry'], 2)}, but its mean attention scores"
-            f" between positions have a symmetry score of {number(of_rotary['between_places'], 2)} (medians over layers).",
+            f" between positions have a symmetry score of {number(of_rotary['between_places'], 2)} (medians over layers). This"
+            " includes the scores that a decoder never uses, because its causal mask hides them.",
             "- **In models trained on subword tokens, the reversal is small.** When we replace learned position embeddings by"
             f" rotary ones in these models, the mean score of encoders changes from {number(pieces['mlm-learned'], 2)} to"
             f" {number(pieces['mlm-rotary'], 2)}, and the mean score of decoders changes from"
@@ -170,7 +171,8 @@ def how_to_read(models: pd.DataFrame) -> str:
             "- Compare a model only with models of **similar size** that have the **same type of positional encoding**. Published"
             " encoders with learned position embeddings score between"
             f" {from_to(learned['s'])}, and published decoders with rotary position"
-            f" embeddings score between {from_to(rotary['s'])}.",
+            f" embeddings score between {from_to(rotary['s'])}. These are models of all sizes, whereas the comparison below"
+            " the table covers only encoders of about the same size.",
             "- A star marks a score outside the central 95 % of the scores of random weights. The column *z* shows"
             " how many standard deviations a score lies above or below the mean score of random weights. The column"
             " *p* shows how often random weights score at least as far from this mean as the model does.",

@@ -119,7 +119,10 @@ def unplanned(judgement: Judged) -> str:
     """That no plan asked whether decoders overtake encoders; empty where they do not."""
     if leader(encoder_minus_decoder(judgement, "rotary")) != "decoders":
         return ""
-    return " We had planned to test only whether the score of encoders drops, and we noticed the reversal afterwards."
+    return (
+        " We had planned to test whether the score of encoders drops and whether the difference between encoders and"
+        " decoders becomes smaller. We noticed only afterwards that the order is reversed."
+    )
 
 
 def leader(difference: Estimate) -> str:

@@ -120,8 +120,7 @@ def inside_encoder_decoder_models(halves_of: pd.DataFrame) -> str:
     rho = number(rank_correlation(own, "encoder"), 2, "+")
     if float(own["s"].iloc[-1]) <= float(own["s"].iloc[0]):
         return f"In the encoders of the {len(own)} {family} models, the symmetry score does not grow with size, either."
-    return f"""In encoder-decoder models, larger encoders are not less symmetric than smaller ones. In the {len(own)}
-        models of the {family} family, the symmetry score of the encoder increases with the number of parameters, from
+    return f"""The encoders of the {family} family do not follow this pattern. In the {len(own)} models of this family, the symmetry score of the encoder increases with the number of parameters, from
         {number(own["s"].iloc[0], 2)} in {own["model"].iloc[0]} to {number(own["s"].iloc[-1], 2)} in
         {own["model"].iloc[-1]} (rank correlation {rho}). Size alone therefore does not explain the symmetry."""
 
@@ -233,6 +232,6 @@ def heads_against_sum(of_families_here: pd.DataFrame) -> str:
     said = f"""In the median encoder family, individual heads score {e_heads:.2f}, and the sum over heads scores {e_sum:.2f}.
         In the median decoder family, individual heads score {d_heads:.2f}, and the sum over heads scores {d_sum:.2f}."""
     if e_heads > d_heads and e_sum - e_heads > d_sum - d_heads:
-        return f"""In encoders, the individual heads are symmetric, and the sum over the heads is even more symmetric.
+        return f"""In encoders, the individual heads are slightly symmetric, and the sum over the heads is more symmetric.
             {said}"""
     return said

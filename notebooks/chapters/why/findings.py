@@ -71,7 +71,7 @@ class Finding:
     asked: str
     found: str
     outcome: str  # in the words of the plan
-    learned: bool = True  # False: most models hardly learned anything, so the outcome is no evidence
+    learned: bool = True  # False: a kind of model that the plan compares hardly learned anything, so it is no evidence
     about_the_paper: bool = False  # whether the plan tests an assumption of the paper, not an explanation of ours
 
     @property
@@ -199,6 +199,7 @@ def windows(experiment: Planned) -> Finding:
     measure = "position_symmetry_32"
     difference = experiment.difference("window", "all", measure)
     everything, window = (experiment.estimate(arm, measure) for arm in ("all", "window"))
+    learned = bool(why.learned_arms(experiment, ["window"]))
     premise = (
         f"; without the window $s$ is {number(everything.value, 2)}, although we had expected a negative score"
         if everything.value >= 0
@@ -208,8 +209,10 @@ def windows(experiment: Planned) -> Finding:
         "If each position of a decoder attends only to a window of the positions 4 to 8 places to its left and not to"
         " everything before it, $W_{qk}$ should no longer be skew-symmetric on the slowest wave.",
         "interval above 0, and a negative score without the window",
-        f"$s$ on the slowest wave changes by {with_interval(difference, as_score)}{premise}",
+        f"$s$ on the slowest wave changes by {with_interval(difference, as_score)}{premise}"
+        + ("" if learned else "; the decoders with the window hardly learned anything"),
         of_windows(difference, everything, window).value,
+        learned=learned,
     )
 
 
@@ -401,7 +404,8 @@ AGREEMENT_TOLD = {
     ),
     NOT_MET: (
         "In all three kinds of encoders, the two contributions are less correlated early in training than our plan"
-        " required. Under the criteria of our plan, the assumption of the paper's Theorem 2.4 is not met at this stage."
+        " required. Under the criteria of our plan, the assumption of the paper's Theorem 2.4 is not met at this stage. The"
+        " paper itself does not say how strong the correlation has to be."
     ),
     DEPENDS: (
         "Early in training, the correlation between the two contributions clearly exceeds the required value in some"
@@ -427,7 +431,19 @@ def agreement_told(experiment: Planned, found: Agreement | None) -> str:
     if found.outcome == MET and max(without.values()) < SYMMETRIC:
         scores = " and ".join(f"{number(s, 2)} with {ARMS[arm]}" for arm, s in without.items())
         told += NOT_ENOUGH.format(scores=scores)
-    return told + highest_told(found)
+    return told + early_loss_told(experiment) + highest_told(found)
+
+
+def early_loss_told(experiment: Planned) -> str:
+    """How much the models have learned at the step that the plan judges."""
+    runs = [run.history.set_index("step") for by_seed in experiment.runs.values() for run in by_seed.values()]
+    losses = [history[LOSS].get(EARLY, np.nan) for history in runs]
+    if np.isnan(losses).any():
+        return ""
+    return (
+        f" At step {EARLY}, the models have learned very little: their mean loss on held-out text is still"
+        f" {number(float(np.mean(losses)), 2)} nats."
+    )
 
 
 def highest_told(found: Agreement) -> str:
@@ -523,7 +539,9 @@ def counted(findings: Sequence[Finding]) -> str:
         )
     if unlearned := sum(not finding.learned for finding in findings):
         where = "another experiment" if unlearned == 1 else f"{spelled(unlearned)} other experiments"
-        sentences.append(f"In {where}, the models hardly learned anything, so we do not count the results as evidence.")
+        sentences.append(
+            f"In {where}, at least one kind of model hardly learned anything, so we do not count the results as evidence."
+        )
     for finding in findings:
         if finding.about_the_paper and finding.outcome != INCOMPLETE:
             sentences.append(ASSUMPTION_TOLD[finding.outcome])
@@ -537,8 +555,8 @@ def counted(findings: Sequence[Finding]) -> str:
 ASSUMPTION_TOLD = {
     MET: "In one experiment, we tested the assumption of the paper's Theorem 2.4 and found that it is met early in"
     " training.",
-    NOT_MET: "In one experiment, we tested the assumption of the paper's Theorem 2.4 and found that it is not met early in"
-    " training.",
+    NOT_MET: "In one experiment, we tested the assumption of the paper's Theorem 2.4. Early in training, the correlation that"
+    " the theorem assumes is weaker than our plan required.",
     DEPENDS: "In one experiment, we tested the assumption of the paper's Theorem 2.4. Whether the assumption is met early in"
     " training depends on the type of positional encoding.",
 }
