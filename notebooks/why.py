@@ -26,7 +26,7 @@ import pandas as pd
 from IPython.display import Markdown
 
 from attngeo.errors import ParameterError
-from attngeo.experiments.runs.numbers_in_words import as_score, extent, number, share_of, spelled
+from attngeo.experiments.runs.numbers_in_words import as_percent, as_score, extent, number, share_of, spelled
 from chapters.why.coherence import recorded as recorded_coherence
 from chapters.why.coins import directions, names_of_families
 from chapters import positions, why
@@ -234,7 +234,7 @@ table(
 assert not why.learned_arms(planned["shift"], ["q0", "q2", "q4"])
 assert set(why.learned_arms(planned["tables"], ["slow", "white", "band"])) <= {"slow"}
 glue("plateau", why.PLATEAU)
-glue("not-masked", f"{1 - planned['hidden'].runs['table-mixed'][500].config['hidden_share']:.0%}")
+glue("not-masked", as_percent(1 - planned["hidden"].runs["table-mixed"][500].config["hidden_share"]))
 glue("only-masks", planned["hidden"].mean("table-mask", why.held_out_loss), ".2f")
 assert not why.learned_arms(planned["hidden"], ["table-mask"])
 glue("unlearned", spelled(sum(not finding.learned for finding in tested)))
