@@ -111,8 +111,9 @@ def test_experiments_are_counted_by_what_they_are_evidence_for():
         "We planned seven experiments to test explanations of this kind. By the criteria that we had set"
         " in advance, the explanation under test was confirmed in one experiment, partly confirmed in one and refuted"
         " in two. In another experiment, at least one kind of model hardly learned anything, so we do not count the"
-        " results as evidence. In one experiment, we tested the assumption of the paper's Theorem 2.4. Early in training,"
-        " the correlation that the theorem assumes is weaker than our plan required. One experiment is not complete yet."
+        " results as evidence. In one experiment, we tested the assumption of the paper's Theorem 2.4. Early in"
+        " training, the correlation that the theorem assumes is weaker than our plan required. One experiment is not"
+        " complete yet."
     )
     assert set(findings.PLAIN) == set(findings.ORDER)
 
