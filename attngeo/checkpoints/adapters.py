@@ -11,8 +11,8 @@ import torch
 from torch import Size, Tensor
 
 from attngeo.checkpoints.architectures import ARCHITECTURES
-from attngeo.checkpoints.architectures.locate import places
 from attngeo.checkpoints.architectures.plans import LayerPlan
+from attngeo.checkpoints.architectures.stacks import places
 from attngeo.checkpoints.repositories import open_repository
 from attngeo.checkpoints.tensorfiles import TensorFile
 from attngeo.errors import CheckpointError

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Size, Tensor
 
 from attngeo.checkpoints.architectures import ARCHITECTURES
-from attngeo.checkpoints.architectures.locate import places
+from attngeo.checkpoints.architectures.stacks import places
 from attngeo.checkpoints.derived import NO_PARTS, Computed
 from attngeo.checkpoints.quantised_formats import MARKS, STATE, method, ternary
 from attngeo.checkpoints.tensorfiles import TensorFile

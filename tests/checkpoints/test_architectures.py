@@ -15,7 +15,7 @@ from transformers import CONFIG_MAPPING
 
 from attngeo import BilinearForm
 from attngeo.checkpoints.architectures import ARCHITECTURES
-from attngeo.checkpoints.architectures.entry import LAYOUTS, Attention, Refused
+from attngeo.checkpoints.architectures.entry import LAYOUTS, Attention, Layout, Refused
 from attngeo.checkpoints.architectures.locate import locate
 from attngeo.checkpoints.architectures.stacks import default_sizes
 from attngeo.errors import CheckpointError
@@ -141,6 +141,23 @@ def test_counts_that_differ_by_layer_are_read_by_layer(last):
     counts = {"num_attention_heads": [4, 2, *last], "num_key_value_heads": [2, 1, *last]}
     plans = locate(ARCHITECTURES, LLAMA | counts | {"head_dim": None if last else [4, 8]}, BY_LAYER)
     assert [(plan.heads, plan.kv_heads, plan.d_head) for plan in plans] == [(4, 2, 4), (2, 1, 8)]
+
+
+def test_weights_of_their_own_may_be_stored_in_out(monkeypatch):
+    layout = Layout(transposed=True)
+    monkeypatch.setitem(ARCHITECTURES, "mine", (Attention("decoder", "layers.{}.self_attn", layout=layout),))
+    sizes = {"q": (32, 64), "k": (32, 16), "v": (32, 16), "o": (64, 32)}
+    tensors = {f"layers.0.self_attn.{name}_proj.weight": torch.randn(size) for name, size in sizes.items()}
+    (plan,) = locate(
+        ARCHITECTURES,
+        LLAMA | {"model_type": "mine", "num_hidden_layers": 1},
+        {name: tensor.shape for name, tensor in tensors.items()},
+    )
+    assert (plan.heads, plan.kv_heads, plan.d_head) == (4, 1, 16)
+    q, k, v, o = tensors.values()
+    form, written = plan.form(tensors), plan.form(tensors, "ov")
+    assert torch.equal(form.wq[1], q[:, 16:32]) and torch.equal(form.wk[0], k)
+    assert torch.equal(written.wq[1], o[16:32].T) and torch.equal(written.wk[0], v)
 
 
 def test_gates_behind_the_queries_are_neither_read_nor_written():

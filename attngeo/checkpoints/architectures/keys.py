@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from attngeo.checkpoints.architectures.entry import Attention, Tower
+from attngeo.checkpoints.architectures.stacks import Config
 
 # components of the logits that are not part of W_qk, by the keys of Attention.beside
 BESIDE = {
@@ -118,24 +119,21 @@ def unfollowed_keys(entry: Attention | Tower, values: Mapping[str, Any], model_t
     ]
 
 
-def beside(
-    entry: Attention, values: Mapping[str, Any], model_type: str, tensors: Collection[str], causal: bool
-) -> list[str]:
+def beside(entry: Attention, config: Config, tensors: Collection[str], causal: bool) -> list[str]:
     """The components of the logits of a layer that are not part of ``W_qk``, as keys of `BESIDE`.
 
     Args:
         entry: of its stack.
-        values: the configuration that speaks of it.
-        model_type: of that configuration.
+        config: the configuration that speaks of it.
         tensors: names of the tensors in its attention module, without the module's name.
         causal: whether its tokens see only those before them.
     """
-    found = {word for word, key in entry.beside.items() if not key or _setting(values, model_type, key)}
+    found = {word for word, key in entry.beside.items() if not key or _setting(config, key)}
     for key, word in KEYS.items():
-        value = _setting(values, model_type, key)
-        if value and (word != "hidden" or _hides_tokens(value, values, model_type, causal)):
+        value = _setting(config, key)
+        if value and (word != "hidden" or _hides_tokens(value, config, causal)):
             found.add(word)
-    apart = values.get("attn_config")  # MPT and DBRX store the settings of their attention here
+    apart = config.values.get("attn_config")  # MPT and DBRX store the settings of their attention here
     if isinstance(apart, Mapping) and apart.get("clip_qkv"):
         found.add("clip")
     if any(NORMS.fullmatch(name) for name in tensors):
@@ -149,39 +147,36 @@ def beside(
     return [word for word in BESIDE if word in found]
 
 
-def beside_by_type(
-    entry: Attention, values: Mapping[str, Any], model_type: str, part: str, names: Collection[str]
-) -> list[str]:
+def beside_by_type(entry: Attention, config: Config, part: str, names: Collection[str]) -> list[str]:
     """The components of a layer that are not part of ``W_qk`` according to its model type, if the files cannot show
     them.
 
     Args:
         entry: of its stack.
-        values: the configuration that speaks of the layer.
-        model_type: of that configuration.
+        config: the configuration that speaks of the layer.
         part: of the layer.
         names: of all tensors in the layer.
     """
     untold = set() if any(map(NORMALISATIONS.search, names)) else {"gains", "norms", "relative", "sinks"}
     untold |= set() if any(name.endswith("bias") for name in names) else {"biases"}
-    by_key = {word: False for key, word in KEYS.items() if values.get(key) is False}
-    if bias_keys := _bias_keys(model_type):
-        by_key["biases"] = any(_setting(values, model_type, key) for key in bias_keys)
+    by_key = {word: False for key, word in KEYS.items() if config.values.get(key) is False}
+    if bias_keys := _bias_keys(config.model_type):
+        by_key["biases"] = any(_setting(config, key) for key in bias_keys)
     if entry.norm_if:
-        by_key["gains"] = bool(_setting(values, model_type, entry.norm_if))
+        by_key["gains"] = bool(_setting(config, entry.norm_if))
     parts = (part, entry.part)  # these differ if a configuration turns an encoder into a decoder, or the reverse
-    return [
-        word
-        for word in BESIDE
-        if word in untold and by_key.get(word, any(model_type in _of_types()[word].get(each, ()) for each in parts))
-    ]
+
+    def has_by_type(word: str) -> bool:
+        return any(config.model_type in _of_types()[word].get(each, ()) for each in parts)
+
+    return [word for word in BESIDE if word in untold and (by_key[word] if word in by_key else has_by_type(word))]
 
 
-def bias_remark(entry: Attention, values: Mapping[str, Any], model_type: str, tensors: Collection[str]) -> str:
+def bias_remark(entry: Attention, config: Config, tensors: Collection[str]) -> str:
     """A sentence if the configuration and the tensors of a layer disagree on the biases of its queries, or ""."""
     has_biases = f"{entry.query}.bias" in tensors
-    for key in _bias_keys(model_type):
-        value, place = _setting(values, model_type, key), "" if key in values else " by default"
+    for key in _bias_keys(config.model_type):
+        value, place = _setting(config, key), "" if key in config.values else " by default"
         if bool(value) and not has_biases:
             return (
                 f"{key} is {value}{place} in the configuration, but the files contain no biases of the queries."
@@ -210,11 +205,11 @@ def _bias_keys(model_type: str) -> list[str]:
     return [key for key, types in _of_types()["keys"].items() if model_type in types]
 
 
-def _setting(values: Mapping[str, Any], model_type: str, key: str) -> Any:
+def _setting(config: Config, key: str) -> Any:
     """The value of a key in a configuration, or the default of its model type; None if the type has no such key."""
     defaults, _ = _known()
-    has_key = model_type in defaults.get(key, ()) or model_type not in _model_types()
-    return values.get(key, default(model_type, key)) if has_key else None
+    has_key = config.model_type in defaults.get(key, ()) or config.model_type not in _model_types()
+    return config.values.get(key, default(config.model_type, key)) if has_key else None
 
 
 @cache
@@ -224,14 +219,14 @@ def _model_types() -> frozenset[str]:
     return frozenset(model_type for types in defaults.values() for model_type in types)
 
 
-def _hides_tokens(window: Any, values: Mapping[str, Any], model_type: str, causal: bool) -> bool:
+def _hides_tokens(window: Any, config: Config, causal: bool) -> bool:
     """Whether the window in a configuration is used in any layer and is shorter than the longest text."""
-    longest = [_setting(values, model_type, key) for key in LONGEST]
+    longest = [_setting(config, key) for key in LONGEST]
     lengths = [length for length in longest if isinstance(length, int) and length > 0]
     to_one_side = window if causal or not isinstance(window, int) else window // 2
     if lengths and isinstance(to_one_side, int) and to_one_side >= max(lengths):
         return False
-    if _setting(values, model_type, "use_sliding_window") is False:
+    if _setting(config, "use_sliding_window") is False:
         return False
-    kinds = values.get("layer_types")
+    kinds = config.values.get("layer_types")
     return not isinstance(kinds, list) or any(kind != "full_attention" for kind in kinds)

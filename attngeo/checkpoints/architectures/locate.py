@@ -5,15 +5,15 @@
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, get_args
 
 from msgspec import Meta, structs
 from torch import Size
 
 from attngeo.checkpoints.architectures.entry import NORMS, Entry, Part, Positions, Refused, Tower
-from attngeo.checkpoints.architectures.heads import Module, plan_layer, require_one_width
+from attngeo.checkpoints.architectures.heads import plan_layer, require_one_width
 from attngeo.checkpoints.architectures.keys import (
     beside,
     beside_by_type,
@@ -27,13 +27,13 @@ from attngeo.checkpoints.architectures.stacks import (
     Counts,
     Layers,
     Misfit,
+    Module,
     Name,
     Stack,
     any_prefix,
     as_named,
     modules_of,
-    name_pattern,
-    renamed,
+    out_in,
     stacks_of,
     top_config,
 )
@@ -48,8 +48,6 @@ OTHER_NAMES = (
 RELATIVE = ("relative_key", "relative_key_query")  # positions in the logits of BERT and others
 # the module in DiffuGPT and DiffuLLaMA that contains a decoder, whose causal mask their code removes
 OPENED = "denoise_model"
-# number of the stack, whether it stores weights (in, out), query or key, numbers in the module's name
-Place = tuple[int, bool, str, tuple[int, ...]]
 
 
 def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[str, Size]) -> list[LayerPlan]:
@@ -62,42 +60,9 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
     stacks = [as_named(stack, shapes) for stack in stacks_of(architectures, top_config(config))]
     plans: list[LayerPlan] = []
     for stack in stacks:
-        modules, positions = modules_of(stack, shapes), _positions(stack, shapes)
-        _check_complete(stack, [numbers for numbers, _ in modules])
         part, causal = _label(stack, stacks, shapes)
-        if part == "cross":
-            modules = [(numbers, module) for numbers, module in modules if _of_one_width(stack, module, shapes)]
-        around = {module: layer_around(module) for _, module in modules}
-        tensors = _tensors_within([*around, *around.values()], shapes)
-        first = sum(plan.part == part for plan in plans)
-        config_of = stack.config.of(stack.entry)
-        kinds = config_of.values.get("layer_types")
-        kinds = kinds if isinstance(kinds, list) else []
-        if not causal and part == "encoder" and stack.entry.part == "decoder" and CHUNKED in kinds:
-            part = "decoder"  # because some of its layers hide later tokens
-        of_stack: list[LayerPlan] = []
-        for place, (numbers, module) in enumerate(modules):
-            at, maker = Module(place, numbers, module), _maker_of_keys(stack, place, modules)
-            keys = modules[maker][1]
-            hides = causal or (part == "decoder" and kinds[numbers[0] : numbers[0] + 1] == [CHUNKED])
-            plan = plan_layer(stack, part, first + place, hides, at, keys, shapes)
-            # queries and keys of cross-attention are normalised separately
-            norm = "" if part == "cross" else _norm(stack, module, shapes)
-            plan = replace(plan, positions=positions, norm=norm, norm_offset=stack.entry.norm_offset)
-            of_entry = stack.entry, config_of.values, config_of.model_type
-            extra = beside(*of_entry, tensors[module], hides)
-            extra += beside_by_type(*of_entry, part, tensors[around[module]])
-            remarks = (
-                *plan.remarks,
-                _of_shared_layers(stack, len(modules)),
-                bias_remark(*of_entry, tensors[module]),
-                norm_remark(config_of.model_type, tensors[around[module]]),
-            )
-            plan = replace(plan, beside=tuple(extra), remarks=tuple(filter(None, remarks)))
-            plan = replace(plan, model_type=config_of.model_type, place=next(iter(numbers), 0), settings=config_of)
-            if maker != place:
-                plan = replace(plan, keys_of=first + maker, key_norm=_norm(stack, keys, shapes))
-            of_stack.append(plan)
+        earlier = sum(plan.part == part for plan in plans)
+        of_stack = list(_plans_of_stack(stack, part, causal, earlier, shapes))
         require_one_width(stack, of_stack, shapes)
         plans += of_stack
     if not plans:
@@ -106,8 +71,47 @@ def locate(architectures: Mapping[str, Entry], config: Mapping, shapes: Mapping[
             f"no tensor is named like {wanted}, as in models of the type {config.get('model_type')}. There are"
             f" {_names_in(shapes)}.{OTHER_NAMES}"
         )
-    order = {part: place for place, part in enumerate(("encoder", "decoder", "cross"))}
-    return sorted(plans, key=lambda plan: (order[plan.part], plan.layer))
+    return sorted(plans, key=lambda plan: (get_args(Part).index(plan.part), plan.layer))
+
+
+def _plans_of_stack(
+    stack: Stack, part: Part, causal: bool, earlier: int, shapes: Mapping[str, Size]
+) -> Iterator[LayerPlan]:
+    """The plans of the layers of one stack, which follow the ``earlier`` layers of the same part in other stacks."""
+    found = modules_of(stack, shapes)
+    _check_complete(stack, [numbers for numbers, _ in found])
+    if part == "cross":
+        found = [(numbers, name) for numbers, name in found if _of_one_width(stack, name, shapes)]
+    modules = [Module(place, numbers, name) for place, (numbers, name) in enumerate(found)]
+    positions = _positions(stack, shapes)
+    entry, config = stack.entry, stack.config.of(stack.entry)
+    kinds = config.kinds_of_layers()
+    tensors = _tensors_within([place for at in modules for place in (at.name, layer_around(at.name))], shapes)
+    for at in modules:
+        maker = modules[_maker_of_keys(stack, at.place, modules)]
+        hides = causal or (part == "decoder" and kinds[at.first : at.first + 1] == [CHUNKED])
+        plan = plan_layer(stack, part, earlier + at.place, hides, at, maker.name, shapes)
+        inside, around = tensors[at.name], tensors[layer_around(at.name)]
+        remarks = (
+            *plan.remarks,
+            _of_shared_layers(stack, len(modules)),
+            bias_remark(entry, config, inside),
+            norm_remark(config.model_type, around),
+        )
+        yield replace(
+            plan,
+            positions=positions,
+            # queries and keys of cross-attention are normalised separately
+            norm="" if part == "cross" else _norm(stack, at.name, shapes),
+            norm_offset=entry.norm_offset,
+            beside=(*beside(entry, config, inside, hides), *beside_by_type(entry, config, part, around)),
+            keys_of=None if maker is at else earlier + maker.place,
+            key_norm="" if maker is at else _norm(stack, maker.name, shapes),
+            model_type=config.model_type,
+            remarks=tuple(filter(None, remarks)),
+            place=at.first,
+            settings=config,
+        )
 
 
 def _names_in(shapes: Mapping[str, Size]) -> str:
@@ -149,32 +153,11 @@ def _kind_of_table(stack: Stack) -> str:
     return (stack.config.get("position_embedding_type", Name) or "") if has_table else ""
 
 
-def places(architectures: Mapping[str, Entry], config: Mapping, names: Iterable[str]) -> dict[Place, str]:
-    """Query and key weights by their place in a model, with the names of any version of transformers."""
-    patterns: list[tuple[int, bool, str, re.Pattern]] = []
-    for number, stack in enumerate(stacks_of(architectures, top_config(config))):
-        for named in (stack, renamed(stack)):
-            for role, weight in (("query", named.entry.query), ("key", named.entry.key)):
-                patterns.append((number, stack.entry.layout.transposed, role, name_pattern(named, weight)))
-    by_place: dict[Place, str] = {}
-    for name in names:
-        for number, turned, role, pattern in patterns:
-            if match := pattern.fullmatch(name):
-                place = number, turned, role, tuple(map(int, match.groups()[2:]))
-                if by_place.setdefault(place, name) != name:
-                    raise CheckpointError(
-                        f"{by_place[place]} and {name} are two names of the same weight of the model; keep only one of"
-                        " them."
-                    )
-                break
-    return by_place
-
-
 def _label(stack: Stack, stacks: list[Stack], shapes: Mapping[str, Size]) -> tuple[Part, bool]:
     """The part of a stack, and whether its tokens attend only to themselves and to earlier tokens.
 
     A decoder whose configuration lets its tokens attend to later tokens counts as an encoder, unless it also attends to
-    an encoder.
+    an encoder or some of its layers still hide later tokens.
     """
     entry = stack.entry
     part: Part = entry.part
@@ -186,12 +169,13 @@ def _label(stack: Stack, stacks: list[Stack], shapes: Mapping[str, Size]) -> tup
         return part, False
     if any(is_opened(module) for _, module in modules_of(stack, shapes)):
         return "encoder", False
-    if not stack.config.of(entry).sees_later_tokens(entry):
+    config = stack.config.of(entry)
+    if not config.sees_later_tokens(entry):
         return part, True
     crosses = any(
         other.config is stack.config and other.entry.part == "cross" and modules_of(other, shapes) for other in stacks
     )
-    return ("decoder" if crosses else "encoder"), False
+    return ("decoder" if crosses or CHUNKED in config.kinds_of_layers() else "encoder"), False
 
 
 def is_opened(module: str) -> bool:
@@ -251,8 +235,8 @@ def layer_around(module: str) -> str:
 
 def _of_one_width(stack: Stack, module: str, shapes: Mapping[str, Size]) -> bool:
     """Whether queries and keys have inputs of the same width; otherwise W_qk is not square and has no scores."""
-    query, key = (shapes.get(stack.entry.tensor(module, name)) for name in (stack.entry.query, stack.entry.key))
-    return query is None or key is None or query[-1] == key[-1] or stack.entry.layout.transposed
+    names = [stack.entry.tensor(module, weight) for weight in (stack.entry.query, stack.entry.key)]
+    return len({out_in(shapes[name], stack.entry.layout)[-1] for name in names if name in shapes}) < 2
 
 
 def _of_shared_layers(stack: Stack, modules: int) -> str:
@@ -288,19 +272,19 @@ def _check_complete(stack: Stack, numbers: list[tuple[int, ...]]) -> None:
         )
 
 
-def _maker_of_keys(stack: Stack, place: int, modules: list[tuple[tuple[int, ...], str]]) -> int:
+def _maker_of_keys(stack: Stack, place: int, modules: list[Module]) -> int:
     """The index of the layer that computes the keys of a layer: itself, or the last earlier layer of the same kind."""
     entry = stack.entry
     shared = stack.config.get(entry.shared_keys, Layers) if entry.shared_keys else None
     makers = len(modules) - (shared or 0)
     if place < makers:
         return place
-    kinds = stack.config.get("layer_types", list[str] | None)
-    if kinds is None:
+    kinds = stack.config.kinds_of_layers()
+    if not kinds:
         kinds = ["full" if (layer + 1) % entry.full_every == 0 else "sliding" for layer in range(len(modules))]
     if len(kinds) != len(modules) or kinds[place] not in kinds[: max(makers, 0)]:
         raise CheckpointError(
-            f"{modules[place][1]} attends to the keys of an earlier layer ({entry.shared_keys} = {shared} in the"
+            f"{modules[place].name} attends to the keys of an earlier layer ({entry.shared_keys} = {shared} in the"
             " config), but layer_types contains no such layer; correct the config."
         )
     return max(layer for layer in range(makers) if kinds[layer] == kinds[place])

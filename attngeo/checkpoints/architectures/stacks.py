@@ -1,18 +1,18 @@
 """The attention stacks of a model, including those of models inside it, and patterns for the names of their weights."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import yaml
 from msgspec import Meta, structs
 from torch import Size
 
-from attngeo.checkpoints.architectures.entry import Attention, Entry, Refused, Tower
+from attngeo.checkpoints.architectures.entry import Attention, Entry, Layout, Refused, Tower
 from attngeo.errors import CheckpointError
 from attngeo.inputs import checked
 
@@ -20,7 +20,8 @@ Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Layers = Annotated[int, Meta(ge=0, le=1_000_000)]  # 0 if there is no such tower, or if a layer has no attention
 Counts = Annotated[list[Layers], Meta(min_length=1, max_length=1000)]  # per stage or per layer
 Name = Annotated[str, Meta(max_length=200)]
-
+# number of the stack, whether it stores weights (in, out), query or key, numbers in the module's name
+Place = tuple[int, bool, str, tuple[int, ...]]
 
 # former model types and config keys of Falcon, from the time when its code was on the Hub
 FORMER_TYPES = {"RefinedWeb": "falcon", "RefinedWebModel": "falcon"}
@@ -44,6 +45,19 @@ class Stack:
     beside: tuple[str, ...]
 
 
+class Module(NamedTuple):
+    """An attention module, with its index in its stack and the numbers in its name."""
+
+    place: int
+    numbers: tuple[int, ...]
+    name: str
+
+    @property
+    def first(self) -> int:
+        """The first number in the name, by which configurations count layers."""
+        return self.numbers[0] if self.numbers else 0
+
+
 @dataclass(frozen=True)
 class Config:
     """The configuration of a model, or a nested configuration, together with the model type to which it belongs."""
@@ -58,9 +72,8 @@ class Config:
 
         A key such as "encoder.num_layers" refers to a nested config, unless this config has a key of that name.
         """
-        values, (*inside, name) = self.values, key.split(".") if key not in self.values else [key]
-        for inner in inside:
-            values = value_of(values, inner, dict[str, Any]) or {}
+        *inside, name = key.split(".") if key not in self.values else [key]
+        values = _inside(self.values, inside)
         if name in values or not (self.nested or inside):
             return value_of(values, name, kind)
         return default_sizes().get(self.model_type, {}).get(key)
@@ -70,10 +83,12 @@ class Config:
         if entry.heads in self.values or "." not in entry.heads:
             return self
         *inside, _ = entry.heads.split(".")
-        values: Mapping[str, Any] = self.values
-        for key in inside:
-            values = value_of(values, key, dict[str, Any]) or {}
+        values = _inside(self.values, inside)
         return Config(values, value_of(values, "model_type", Name) or "", nested=True)
+
+    def kinds_of_layers(self) -> list[Any]:
+        """The kind of each layer, such as "sliding_attention", or [] if the configuration does not say it."""
+        return self.get("layer_types", list[Any]) or []
 
     def sees_later_tokens(self, entry: Attention) -> bool:
         """Whether the configuration makes this decoder attend in both directions."""
@@ -82,6 +97,11 @@ class Config:
         if not entry.both_ways_if or (self.nested and not entry.both_ways_within):
             return False
         return self.values.get(entry.both_ways_if) in (True, "all")
+
+
+def out_in(shape: Size, layout: Layout) -> tuple[int, ...]:
+    """The shape of a stored weight with outputs first, as in ``torch.nn.Linear``."""
+    return tuple(reversed(shape)) if layout.transposed else tuple(shape)
 
 
 def value_of(config: Mapping, key: str, kind: Any) -> Any:
@@ -97,6 +117,13 @@ def value_of(config: Mapping, key: str, kind: Any) -> Any:
             f"{key} is {f'{config[key]!r}'[:80]} in the config: {why}; correct it or fetch the checkpoint again."
         ),
     )
+
+
+def _inside(values: Mapping[str, Any], keys: Sequence[str]) -> Mapping[str, Any]:
+    """The nested configuration that is reached by these keys, one after the other; {} if there is none."""
+    for key in keys:
+        values = value_of(values, key, dict[str, Any]) or {}
+    return values
 
 
 @cache
@@ -131,6 +158,26 @@ def stacks_of(
 ) -> Iterator[Stack]:
     """The attention stacks of a model and of the models inside it; ``around`` are the types of enclosing models."""
     name = config.model_type
+    entries = _entries_of(architectures, name)
+    if name in around:
+        raise CheckpointError(f"according to the config, a {name} model is part of itself; fetch the checkpoint again.")
+    towers = tuple(entry.within for entry in entries if isinstance(entry, Tower) and entry.within)
+    for entry in entries:
+        if isinstance(entry, Attention):
+            if all(bool(config.get(key, bool)) is value for key, value in entry.only_if.items()):
+                yield Stack(entry, config, within, (*beside, *towers))
+            continue
+        values = config.get(entry.config, dict[str, Any])
+        nested = values is not None
+        values = values if nested else config.values
+        model_type = entry.model_type or value_of(values, "model_type", Name) or ""
+        inner = (*within, *([entry.within] if entry.within else []))
+        others = beside if entry.within else (*beside, *towers)
+        yield from stacks_of(architectures, Config(values, model_type, nested), inner, (*around, name), others)
+
+
+def _entries_of(architectures: Mapping[str, Entry], name: str) -> tuple[Attention | Tower, ...]:
+    """The entries of a model type, which must be one that can be scored."""
     if not name:
         raise CheckpointError(
             "the config contains no model_type. Add the model type that transformers uses, or give it with --as."
@@ -145,24 +192,10 @@ def stacks_of(
             f" read{f' (similar names: {near})' if near else ''}. If it differs from one of these types only in name,"
             " give this type with --as. Otherwise, add it with attngeo.register_architecture or --register."
         )
-    if name in around:
-        raise CheckpointError(f"according to the config, a {name} model is part of itself; fetch the checkpoint again.")
     entries = architectures[name]
     if isinstance(entries, Refused):
         raise CheckpointError(f"{name} models have no W_qk to score: {entries.reason}")
-    towers = tuple(entry.within for entry in entries if isinstance(entry, Tower) and entry.within)
-    for entry in entries:
-        if isinstance(entry, Attention):
-            if all(bool(config.get(key, bool)) is value for key, value in entry.only_if.items()):
-                yield Stack(entry, config, within, (*beside, *towers))
-            continue
-        values = config.get(entry.config, dict[str, Any])
-        nested = values is not None
-        values = values if nested else config.values
-        model_type = entry.model_type or value_of(values, "model_type", Name) or ""
-        inner = (*within, *([entry.within] if entry.within else []))
-        others = beside if entry.within else (*beside, *towers)
-        yield from stacks_of(architectures, Config(values, model_type, nested), inner, (*around, name), others)
+    return entries
 
 
 def as_named(stack: Stack, shapes: Mapping[str, Size]) -> Stack:
@@ -193,6 +226,27 @@ def modules_of(stack: Stack, shapes: Mapping[str, Size]) -> list[tuple[tuple[int
             " they contain several models. Save the model that you want to score in its own file."
         )
     return sorted((tuple(map(int, match.groups()[2:])), (match[1] + match[2]).rstrip(".")) for match in matches)
+
+
+def places(architectures: Mapping[str, Entry], config: Mapping, names: Iterable[str]) -> dict[Place, str]:
+    """Query and key weights by their place in a model, with the names of any version of transformers."""
+    patterns: list[tuple[int, bool, str, re.Pattern]] = []
+    for number, stack in enumerate(stacks_of(architectures, top_config(config))):
+        for named in (stack, renamed(stack)):
+            for role, weight in (("query", named.entry.query), ("key", named.entry.key)):
+                patterns.append((number, stack.entry.layout.transposed, role, name_pattern(named, weight)))
+    by_place: dict[Place, str] = {}
+    for name in names:
+        for number, turned, role, pattern in patterns:
+            if match := pattern.fullmatch(name):
+                place = number, turned, role, tuple(map(int, match.groups()[2:]))
+                if by_place.setdefault(place, name) != name:
+                    raise CheckpointError(
+                        f"{by_place[place]} and {name} are two names of the same weight of the model; keep only one of"
+                        " them."
+                    )
+                break
+    return by_place
 
 
 def name_pattern(stack: Stack, weight: str) -> re.Pattern:
