@@ -1,10 +1,8 @@
 """W_q R_m W_k^T at every distance, and the gains of norms of queries and keys, against the model's own attention."""
 
-import functools
 import json
 import math
 import re
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -21,7 +19,6 @@ from attngeo import BilinearForm, open_checkpoint, open_model
 from attngeo.bilinear.rotations import Rotation, at_distance
 from attngeo.checkpoints.architectures.qk_norms import known_norms
 from attngeo.checkpoints.architectures.rotary import known_rotations, rotation_of
-from attngeo.checkpoints.checkpoint import Checkpoint
 from attngeo.checkpoints.tables import score_table
 from attngeo.errors import CheckpointError, MatrixError, ParameterError
 
@@ -106,27 +103,28 @@ def divisors(observed: Observation, epsilon: float) -> list[torch.Tensor]:
     return [found[0], found[1].repeat_interleave(group, 1)]
 
 
-def opener(folder, **opening) -> Callable[[int], Checkpoint]:
-    """The checkpoint at a distance, opened once for all of its layers."""
-    return functools.cache(lambda m: open_checkpoint(folder, distance=m, **opening))
+def forms_by_distance(checkpoint, observed, place, rotate=at_distance) -> dict[int, BilinearForm]:
+    """By distance, the form of a layer of a checkpoint that was opened at no distance."""
+    plan, form, n = checkpoint.plans[place], checkpoint[place].form, observed.queries.shape[-2]
+    rotations = {m: rotation_of(plan, m) for m in range(1 - n, 1 if plan.causal else n)}
+    return {m: form if rotation is None else rotate(form, m, rotation) for m, rotation in rotations.items()}
 
 
-def forms_by_distance(at: Callable[[int], Checkpoint], observed, place) -> dict[int, BilinearForm]:
-    """By distance, the form of a layer of a checkpoint that is opened at that distance."""
-    n = observed.queries.shape[-2]
-    reach = range(1 - n, 1 if observed.plan.causal else n)
-    return {m: at(m)[place].form for m in reach}
+def equal(one: BilinearForm, other: BilinearForm) -> bool:
+    return torch.equal(one.wq, other.wq) and torch.equal(one.wk, other.wk)
 
 
 @pytest.mark.parametrize("case", ROTATED, ids=lambda case: case.id)
 def test_scores_at_a_distance_are_those_of_the_models_logits(case, tmp_path):
     observations = observe(case, tmp_path, positions=True)
-    read = {plan.module for plan in open_checkpoint(tmp_path, distance=0).plans}
-    at, rotates = opener(tmp_path), False
-    for place, observed in enumerate(each for each in observations if each.plan.module in read):
-        forms = forms_by_distance(at, observed, place)
-        assert error(observed, forms) < CLOSE, observed.plan
-        rotates |= error(observed, {0: observed.form}) > PLANTED
+    plain, far, rotates = open_checkpoint(tmp_path), open_checkpoint(tmp_path, distance=-2), False
+    for observed in observations:
+        plan = observed.plan
+        if plan in far.plans:
+            forms = forms_by_distance(plain, observed, plain.plans.index(plan))
+            assert equal(far.read(plan).form, forms[-2]), plan
+            assert error(observed, forms) < CLOSE, plan
+            rotates |= error(observed, {0: observed.form}) > PLANTED
     assert rotates  # so that a rotation that does nothing would be noticed
 
 
@@ -136,15 +134,17 @@ def test_gains_of_norms_of_queries_and_keys_are_those_of_the_model(case, tmp_pat
     config = json.loads((tmp_path / "config.json").read_text())
     stated = [value for key, value in config.items() if re.fullmatch("(rms_)?(layer_?)?norm_eps(ilon)?", key)]
     epsilon = stated[0] if stated else 1e-5  # of torch's layer normalisation
-    plainly, folded = opener(tmp_path), opener(tmp_path, fold_qk_norm=True)
+    is_rotated = case.model_type in known_rotations()
+    plain, folded = open_checkpoint(tmp_path), open_checkpoint(tmp_path, fold_qk_norm=True)
+    far = open_checkpoint(tmp_path, distance=-2, fold_qk_norm=True) if is_rotated else None
     for place, observed in enumerate(observations):
-        if observed.case.model_type in known_rotations():
-            forms = forms_by_distance(folded, observed, place)
-        else:
-            forms = {0: open_checkpoint(tmp_path, fold_qk_norm=True)[place].form}
-        assert error(observed, forms, epsilon) < CLOSE, observed.plan
-        plain = forms_by_distance(plainly, observed, place) if len(forms) > 1 else {0: observed.form}
-        assert error(observed, plain, epsilon) > PLANTED
+        of_gains, of_none = (
+            forms_by_distance(opened, observed, place) if is_rotated else {0: opened[place].form}
+            for opened in (folded, plain)
+        )
+        assert far is None or equal(far[place].form, of_gains[-2]), observed.plan
+        assert error(observed, of_gains, epsilon) < CLOSE, observed.plan
+        assert error(observed, of_none, epsilon) > PLANTED, observed.plan
 
 
 PLANT = {
@@ -162,13 +162,18 @@ PLANT = {
 }
 
 
-@pytest.mark.parametrize("name", ["llama+yarn", "cohere"])
+@pytest.fixture(scope="module", params=["llama+yarn", "cohere"])
+def rotating(request, tmp_path_factory):
+    """A checkpoint with rotary positions, and its first layer in action."""
+    folder = tmp_path_factory.mktemp("rotating")
+    case = next(each for each in ROTATED if each.id == request.param)
+    return observe(case, folder, positions=True)[0], open_checkpoint(folder)
+
+
 @pytest.mark.parametrize("plant", PLANT)
-def test_the_oracle_refuses_wrong_rotations(name, plant, tmp_path, monkeypatch):
-    case = next(each for each in ROTATED if each.id == name)
-    observed = observe(case, tmp_path, positions=True)[0]
-    monkeypatch.setattr("attngeo.checkpoints.reading.at_distance", PLANT[plant])
-    assert error(observed, forms_by_distance(opener(tmp_path), observed, 0)) > PLANTED
+def test_the_oracle_refuses_wrong_rotations(plant, rotating):
+    observed, checkpoint = rotating
+    assert error(observed, forms_by_distance(checkpoint, observed, 0, PLANT[plant])) > PLANTED
 
 
 @pytest.mark.parametrize("name, changes", [("gemma3_text", {"offset": 0}), ("persimmon", {"centred": False})])
@@ -176,7 +181,7 @@ def test_the_oracle_refuses_wrong_gains(name, changes, tmp_path, monkeypatch):
     observed = observe(BY_NAME[name], tmp_path, positions=True, norms=True)[0]
     wrong = known_norms() | {name: structs.replace(known_norms()[name], **changes)}
     monkeypatch.setattr("attngeo.checkpoints.architectures.qk_norms.known_norms", lambda: wrong)
-    assert error(observed, forms_by_distance(opener(tmp_path, fold_qk_norm=True), observed, 0), 1e-6) > PLANTED
+    assert error(observed, forms_by_distance(open_checkpoint(tmp_path, fold_qk_norm=True), observed, 0), 1e-6) > PLANTED
 
 
 def saved(folder, model_type="llama", kind=None, **changes):

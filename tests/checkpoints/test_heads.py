@@ -60,6 +60,7 @@ def test_heads_that_are_left_are_those_of_before_with_their_numbers(pruned, attn
     assert "layer 0). The remaining heads keep their original numbers." in table
 
 
+@pytest.mark.parametrize("pruned", ["bert"], indirect=True)
 def test_the_figure_of_a_head_is_found_by_its_number(pruned, attngeo, tmp_path):
     assert attngeo("score", pruned[0], "--layer", "0", "--head", "3", "--plot", tmp_path / "head.svg")
     assert "head 3" in (tmp_path / "head.svg").read_text()
