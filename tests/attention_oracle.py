@@ -29,6 +29,7 @@ from transformers.initialization import no_init_weights
 
 from attngeo import AttentionLayer, BilinearForm, open_checkpoint, open_model
 from attngeo.checkpoints.architectures.plans import LayerPlan
+from attngeo.checkpoints.reading import Folding, Reading
 
 TOLERANCE = 1e-6
 EPSILON = 0.05  # by which the epsilon of a normalisation moves mean squares; a wrong gain by tenths
@@ -74,8 +75,9 @@ class Case:
 def agrees(case: Case, folder: Path) -> None:
     """Fail unless every head of every layer of a case gives the model's own probabilities, and memory what files do."""
     observations = observe(case, folder)
-    norms = [each.plan.norm for each in observations if each.plan.part != "cross"]
-    folded = open_checkpoint(folder, fold_norm=True) if norms and all(norms) else None
+    plans = list(dict.fromkeys(each.plan for each in observations))
+    norms = [plan.norm for plan in plans if plan.part != "cross"]
+    folding = Folding(case.id, Reading(fold_norm=True), plans, {}) if norms and all(norms) else None
     for observed in observations:
         assert observed.masked_as_read(), ("mask", observed.plan)
         assert observed.error() < TOLERANCE, ("logits", observed.plan)
@@ -89,7 +91,9 @@ def agrees(case: Case, folder: Path) -> None:
         if observed.plan.norm:
             normalised = observed.before_the_gain()
             assert normalised.unevenness() < EPSILON, ("gain", observed.plan)
-            assert folded is None or normalised.error(folded.read(observed.plan).form) < TOLERANCE, observed.plan
+            if folding is not None:
+                folded = folding.folded(observed.form, observed.plan, observed.weights)
+                assert normalised.error(folded) < TOLERANCE, ("folded", observed.plan)
 
 
 @dataclass(frozen=True)
@@ -289,12 +293,13 @@ def by_tokens(banded: Tensor, window: int) -> Tensor:
 
 def run_alone(model: PreTrainedModel, attentions: Sequence[nn.Module]) -> None:
     """Run each innermost model with attention, and each that holds one of the modules that are read."""
-    models = [each for each in model.modules() if isinstance(each, PreTrainedModel) and inputs_of(each)]
+    inputs = {each: inputs_of(each) for each in model.modules() if isinstance(each, PreTrainedModel)}
+    models = [each for each, given in inputs.items() if given]
     holding = {id(each): module for module in models for each in module.modules()}  # inner models come later
     attending = [each for each in models if any("Attention" in type(module).__name__ for module in each.modules())]
     innermost = [each for each in attending if not any(other in models for other in list(each.modules())[1:])]
     for inner in dict.fromkeys([*(holding[id(each)] for each in attentions), *innermost]):
-        inner(**inputs_of(inner))
+        inner(**inputs[inner])
 
 
 def first_of(given: Any) -> Any:
@@ -332,7 +337,7 @@ def randomise(model: PreTrainedModel) -> None:
             elif name.endswith("sinks"):
                 parameter.fill_(-1e4)  # a logit that draws no attention
             elif parameter.ndim > 1 and not name.endswith("alpha"):  # of a codec's activation, by which it divides
-                parameter.normal_(0, parameter[0].numel() ** -0.5 if "embed" not in name else 1)
+                parameter.normal_(0, parameter.shape[1:].numel() ** -0.5 if "embed" not in name else 1)
             else:
                 parameter.uniform_(0.5, 1.5)
 

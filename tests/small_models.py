@@ -1,9 +1,11 @@
 """Small transformers models with random weights, one for each model_type, and inputs for them."""
 
+import copy
 import importlib
 import inspect
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
@@ -11,6 +13,13 @@ import transformers
 from transformers import CONFIG_MAPPING, MODEL_MAPPING, PretrainedConfig, PreTrainedModel
 from transformers import logging as transformers_logging
 
+
+def undocumented(decorated: Any = None, **about: Any) -> Any:
+    """Stand in for transformers' `auto_docstring`, which takes much of the time of importing a model's code."""
+    return decorated if decorated is not None else lambda each: each
+
+
+transformers.utils.auto_docstring = undocumented  # before the code of any model is imported
 transformers_logging.set_verbosity_error()
 transformers_logging.disable_progress_bar()
 
@@ -30,7 +39,10 @@ SIZES = {
         ("intermediate_size", "ffn_dim", "encoder_ffn_dim", "decoder_ffn_dim", "n_inner", "d_ff", "hidden_dim", "dff",
          "moe_intermediate_size", "shared_expert_intermediate_size"), 16
     ),
-    **dict.fromkeys(("max_position_embeddings", "n_positions", "max_source_positions", "max_target_positions"), 32),
+    **dict.fromkeys(
+        ("max_position_embeddings", "n_positions", "max_source_positions", "max_target_positions",
+         "max_encoder_position_embeddings", "max_decoder_position_embeddings", "position_embedding_size"), 32
+    ),
     **dict.fromkeys(("num_experts", "num_local_experts", "num_experts_per_tok", "moe_topk"), 2),
     **dict.fromkeys(
         ("out_hidden_size", "projection_dim", "projector_input_dim", "projector_output_dim", "vision_output_dim",
@@ -229,8 +241,14 @@ CHANGES: dict[str, dict] = {
 
 def small_config(model_type: str, **changes) -> PretrainedConfig:
     """A model_type's config with small sizes, those of the models inside it included."""
-    kind, changes = CONFIG_MAPPING[model_type], CHANGES.get(model_type, {}) | changes
-    default = kind().to_dict() if model_type != "musicgen" else {}
+    return CONFIG_MAPPING[model_type](**copy.deepcopy(small_settings(model_type)) | changes)
+
+
+@cache
+def small_settings(model_type: str) -> dict[str, Any]:
+    """The keys of a model_type's config that make it small."""
+    changes = CHANGES.get(model_type, {})
+    default = CONFIG_MAPPING[model_type]().to_dict() if model_type != "musicgen" else {}
     sizes = {key: 40 for key, size in default.items() if re.search("vocab", key) and isinstance(size, int)}
     sizes |= {key: size for key, size in SIZES.items() if isinstance(default.get(key), int)}
     lists = {
@@ -242,7 +260,7 @@ def small_config(model_type: str, **changes) -> PretrainedConfig:
     for key, inner in default.items():
         if isinstance(inner, dict) and inner.get("model_type") in CONFIG_MAPPING and key not in changes:
             sizes[key] = small_config(inner["model_type"]).to_dict()
-    return kind(**sizes | changes)
+    return sizes | changes
 
 
 def small_model(model_type: str, model: type | None = None, **changes) -> Callable[[], PreTrainedModel]:
