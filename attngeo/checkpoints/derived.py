@@ -116,7 +116,7 @@ class Unreadable(TensorFile):
         raise CheckpointError(f"{tensor} {self.why}.")
 
 
-def normalised(gains: Tensor, directions: Tensor) -> Tensor:
+def normalised(directions: Tensor, gains: Tensor) -> Tensor:
     """``W = g v / ||v||`` (weight normalisation), with norms over the dimensions along which g has only one entry."""
     shared = [place for place in range(directions.ndim) if gains.ndim == 0 or gains.shape[place] == 1]
     return directions * (gains / torch.linalg.vector_norm(directions, dim=shared, keepdim=True))
@@ -150,7 +150,7 @@ class Formula:
 FORMULAS = (
     Formula(
         "weight normalisation",
-        lambda directions, gains: normalised(gains, directions),
+        normalised,
         ("parametrizations.{}.original1", "parametrizations.{}.original0"),
     ),
     Formula(
@@ -160,7 +160,7 @@ FORMULAS = (
     ),
     Formula("applying the mask of the pruned entries", masked, ("{}_orig", "{}_mask")),
     Formula("spectral normalisation", over_spectral_norm, ("{}_orig", "{}_u", "{}_v")),
-    Formula("weight normalisation", lambda directions, gains: normalised(gains, directions), ("{}_v", "{}_g")),
+    Formula("weight normalisation", normalised, ("{}_v", "{}_g")),
 )
 
 
@@ -168,28 +168,42 @@ def by_plain_names(files: Mapping[str, TensorFile]) -> tuple[dict[str, TensorFil
     """The tensors by their names in the architecture, and a description of how each computed tensor is computed."""
     plain: dict[str, TensorFile] = {}
     for stored, file in files.items():
-        name = ".".join(part for part in stored.split(".") if part not in WRAPPERS)
-        plain[name] = file if name == stored or name in files else Renamed(name, file, stored)
+        name = _without_wrappers(stored)
+        if name == stored:
+            plain[name] = file
+        elif name not in files:
+            plain[name] = Renamed(name, file, stored)
     words: dict[str, str] = {}
     for name in list(filter(BY_HEAD.fullmatch, plain)):
-        width, *heads = plain[name].shapes[name]
-        if len(heads) == 2:
-            rows = Size((heads[0] * heads[1], width))
-            plain[f"{name}.weight"] = Computed(f"{name}.weight", by_rows, [(plain.pop(name), name)], rows)
+        shape = plain[name].shapes[name]
+        if len(shape) == 3:
+            width, heads, d_head = shape
+            shape = Size((heads * d_head, width))
+            plain[f"{name}.weight"] = Computed(f"{name}.weight", by_rows, [(plain.pop(name), name)], shape)
             words[f"{name}.weight"] = "stacking its heads"
     for name, formula, parts in _in_parts(plain):
         used = [(plain[part], part) for part in parts]
         plain[name] = Computed(name, formula.compute, used, plain[parts[0]].shapes[parts[0]])
         words[name] = formula.words
-    for stored in list(plain):
-        original = BY_PARAMETRISATION.fullmatch(stored)
-        for name, why in (
-            (f"{original['module']}{original['weight']}" if original else "", REMOVE_FIRST),
-            (stored.replace(".base_layer.", ".") if ".base_layer." in stored else "", MERGE_FIRST),
-        ):
-            if name and name not in plain:
-                plain[name] = Unreadable(name, plain[stored], stored, why)
-    return plain, words
+    return plain | _unreadable(plain), words
+
+
+def _without_wrappers(name: str) -> str:
+    """The name of a tensor without the components that torch adds for modules it wraps."""
+    return ".".join(part for part in name.split(".") if part not in WRAPPERS)
+
+
+def _unreadable(files: Mapping[str, TensorFile]) -> dict[str, TensorFile]:
+    """The weights that cannot be computed from what is stored, by the names that they have in the architecture."""
+    found: dict[str, TensorFile] = {}
+    for stored, file in files.items():
+        if original := BY_PARAMETRISATION.fullmatch(stored):
+            name = original["module"] + original["weight"]
+            found.setdefault(name, Unreadable(name, file, stored, REMOVE_FIRST))
+        if ".base_layer." in stored:
+            name = stored.replace(".base_layer.", ".")
+            found.setdefault(name, Unreadable(name, file, stored, MERGE_FIRST))
+    return {name: file for name, file in found.items() if name not in files}
 
 
 def _in_parts(files: Mapping[str, TensorFile]) -> Iterator[tuple[str, Formula, list[str]]]:
@@ -226,7 +240,7 @@ def live_weights(model: nn.Module) -> dict[str, TensorFile]:
     for place, module in model.named_modules():
         if parametrize.is_parametrized(module):
             for attribute in module.parametrizations:
-                name = ".".join(part for part in f"{place}.{attribute}".split(".") if part and part not in WRAPPERS)
+                name = _without_wrappers(f"{place}.{attribute}".lstrip("."))
                 weights[name] = Live(name, partial(getattr, module, attribute))
     return weights
 

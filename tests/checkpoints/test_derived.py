@@ -12,6 +12,8 @@ from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoi
 from torch.nn.utils import parametrizations, parametrize, prune, spectral_norm, weight_norm
 
 from attngeo import AttngeoError, BilinearForm, open_checkpoint, open_model, score_table
+from attngeo.checkpoints.derived import by_plain_names
+from attngeo.checkpoints.models import Weights
 
 
 def make():
@@ -86,6 +88,13 @@ def test_weights_are_those_that_the_model_multiplies_by(name, tmp_path):
             assert torch.allclose(layer.form.wk, form.wk, rtol=1e-5, atol=1e-7)
             assert layer.module == f"layers.{layer.layer}.self_attn"
     assert any("computed from its stored parts" in line for line in opened.remarks) == name.startswith(COMPUTED)
+
+
+def test_a_name_in_the_files_is_preferred_to_one_without_its_wrappers():
+    plain = Weights("plain", {"q.weight": torch.ones(2, 2)})
+    wrapped = Weights("wrapped", {"_orig_mod.q.weight": torch.zeros(2, 2)})
+    files, _ = by_plain_names({"q.weight": plain, "_orig_mod.q.weight": wrapped})
+    assert files == {"q.weight": plain}
 
 
 class Doubled(nn.Module):
