@@ -49,22 +49,25 @@ def saved_config(output: Path) -> dict[str, Any]:
     return read_about(output)["config"]
 
 
-def starting_point(config: TrainingConfig, output: Path, resume: bool) -> Path | None:
-    """The checkpoint to continue from, or None for a new run and for a finished run.
+def require_new(output: Path) -> None:
+    """Refuse to start a run where something else is.
 
     Raises:
-        RunError: a new run would overwrite another run or lie in the folder of a checkpoint, or there is no run with
-            these settings to continue.
+        RunError: the run would overwrite another run or lie in the folder of a checkpoint.
     """
-    if not resume:
-        for name in CONTENT:
-            if (output / name).is_file() or any((output / name).glob("*")):
-                raise RunError(
-                    f"{output} already contains {name}; continue a run with --resume, or choose another folder."
-                )
-        if (output / "config.json").exists():
-            raise RunError(f"{output} contains a checkpoint (config.json); choose another folder for the run.")
-        return None
+    for name in CONTENT:
+        if (output / name).is_file() or any((output / name).glob("*")):
+            raise RunError(f"{output} already contains {name}; continue a run with --resume, or choose another folder.")
+    if (output / "config.json").exists():
+        raise RunError(f"{output} contains a checkpoint (config.json); choose another folder for the run.")
+
+
+def checkpoint_of(config: TrainingConfig, output: Path) -> Path | None:
+    """The checkpoint from which the run in a folder is to be continued, or None if the run is finished.
+
+    Raises:
+        RunError: the folder contains no run with these settings, or the run has no checkpoint.
+    """
     saved = saved_config(output)
     for name, value in asdict(config).items():
         if saved.get(name) != value:

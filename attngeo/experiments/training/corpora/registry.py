@@ -109,9 +109,8 @@ def _hub_corpus(name: str, known: HubCorpus, limit: int) -> Corpus:
     with _refusing(name, known):
         from huggingface_hub import HfApi
 
-        revision = (
-            HfApi().dataset_info(known.path).sha or "main"
-        )  # the revision that is served now, so that every pass reads the same text
+        # the revision that is served now, so that every pass reads the same text
+        revision = HfApi().dataset_info(known.path).sha or "main"
     source = {"hub": known.path, "config": known.config or "", "revision": revision, "remark": known.remark}
     key = json.dumps([known.path, known.config, known.data_files, known.listing, revision, limit])
 
