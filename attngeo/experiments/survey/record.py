@@ -171,17 +171,17 @@ def is_recorded(model: Model, folder: Path, gamma: float = GAMMA, quantise: bool
     The record must be of the same weights by their SHA-256. Weights that are ``elsewhere`` cannot be compared, so only
     their name is checked.
     """
-    record = _former(record_folder(model.source, folder))
-    if record is None or record.get("gamma") != gamma:
-        return False
-    if quantise and not record.get("quantised"):
-        return False
-    if model.model_type and model.model_type != record.get("model_type"):
-        return False
-    if model.revision and model.revision not in (record.get("asked_revision"), record.get("revision")):
-        return False
+    record = _former(record_folder(model.source, folder)) or {}
+    as_asked = (
+        record.get("gamma") == gamma
+        and (record.get("quantised") or not quantise)
+        and model.model_type in ("", record.get("model_type"))
+        and model.revision in ("", record.get("asked_revision"), record.get("revision"))
+    )
+    if not as_asked or model.elsewhere:
+        return bool(as_asked)
     try:
-        return model.elsewhere or record.get("sha256") == _digests(model.source)
+        return record.get("sha256") == _digests(model.source)
     except OSError:
         return False  # the error is reported when the checkpoint is opened
 

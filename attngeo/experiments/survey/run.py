@@ -26,37 +26,38 @@ def chosen_models(models: tuple[str, ...] = (), label: str = "") -> list[Model]:
         ParameterError: there is no such group, or the records of two models would be in the same folder.
         CheckpointError: no models are named, and ATTNGEO_WEIGHTS contains no checkpoints.
     """
-    if not models and not label:
-        weights = os.environ.get("ATTNGEO_WEIGHTS")
-        if not weights:
-            raise CheckpointError(
-                "no model is named, and ATTNGEO_WEIGHTS is not set; name models, or set ATTNGEO_WEIGHTS to a folder"
-                " with models."
-            )
-        folders = sorted(path.parent for path in Path(weights).glob("*/config.json"))
-        if not folders:
-            raise CheckpointError(
-                f"ATTNGEO_WEIGHTS is {weights}, but this folder contains no checkpoints (no */config.json); set it to"
-                " another folder."
-            )
-        return _each_once([Model(folder.name, str(folder)) for folder in folders])
-    known = {m.name: m for m in registry()} | {m.hub_id: m for m in registry() if m.hub_id}
-    local = local_weights()
-    words = [*models]
     if label:
-        words += group(label)
-    asked = []
-    for word in words:
-        if local_path(word).exists():
-            asked.append(Model(word, word))
-        elif row := known.get(word):
-            source = local.get(row.name, row.hub_id)
-            asked.append(Model(row.name, source or row.weights_folder, row.revision, elsewhere=not source))
-        elif (named := named_on_the_hub(word)) and not named.subfolder:  # open_checkpoint reads or refuses subfolders
-            asked.append(Model(word, named.id, named.revision or ""))
-        else:
-            asked.append(Model(word, word))
-    return _each_once(asked)
+        models += tuple(group(label))
+    return _each_once([_named(word) for word in models] or _all_in_the_folder_of_weights())
+
+
+def _named(word: str) -> Model:
+    """The model that a name, a path or a Hub id names."""
+    if local_path(word).exists():
+        return Model(word, word)
+    if known := next((model for model in registry() if word in (model.name, model.hub_id)), None):
+        source = local_weights().get(known.name, known.hub_id)
+        return Model(known.name, source or known.weights_folder, known.revision, elsewhere=not source)
+    named = named_on_the_hub(word)
+    if named and not named.subfolder:  # open_checkpoint reads or refuses subfolders
+        return Model(word, named.id, named.revision or "")
+    return Model(word, word)
+
+
+def _all_in_the_folder_of_weights() -> list[Model]:
+    weights = os.environ.get("ATTNGEO_WEIGHTS")
+    if not weights:
+        raise CheckpointError(
+            "no model is named, and ATTNGEO_WEIGHTS is not set; name models, or set ATTNGEO_WEIGHTS to a folder with"
+            " models."
+        )
+    folders = sorted(path.parent for path in Path(weights).glob("*/config.json"))
+    if not folders:
+        raise CheckpointError(
+            f"ATTNGEO_WEIGHTS is {weights}, but this folder contains no checkpoints (no */config.json); set it to"
+            " another folder."
+        )
+    return [Model(folder.name, str(folder)) for folder in folders]
 
 
 def require_registered(asked: list[Model], folder: Path) -> None:
@@ -108,28 +109,28 @@ def survey(
     They are scored one after the other, or on ``workers`` or the workers of a ``scheduler``
     (`attngeo.experiments.workers.spread`), on which ``on_layer`` is not called.
     """
-    work: Callable[..., Path] = partial(_survey_one, on_layer=on_layer)
+    work: Callable[..., Path] = partial(_survey_one, on_layer)
     if workers or scheduler:
         folder = folder.resolve()  # a worker may run in another folder
         registered = {name: entry for name, entry in ARCHITECTURES.items() if name not in BUILT_IN}
-        work = partial(_survey_registered, registered)
+        work = partial(_survey_in_worker, registered)
     by_key = {f"{record_folder(model.source, folder)} {gamma} {quantise}": model for model in asked}
     calls = {key: (model, folder, gamma, quantise) for key, model in by_key.items()}
     for key, outcome in spread(work, calls, workers, scheduler):
         yield by_key[key], outcome
 
 
-def _survey_registered(registered: Mapping[str, Entry], *arguments) -> Path:
+def _survey_in_worker(registered: Mapping[str, Entry], *arguments) -> Path:
     """`_survey_one` in a worker, which must learn of the architectures that were registered in this process."""
     ARCHITECTURES.update(registered)
-    return _survey_one(*arguments)
+    return _survey_one(lambda checkpoint, done: None, *arguments)
 
 
-def _survey_one(*arguments, **options) -> Path:
+def _survey_one(on_layer: OnLayer, model: Model, folder: Path, gamma: float, quantise: bool) -> Path:
     """`survey_model`, with every other exception as a CheckpointError, so that the other models are still surveyed."""
     try:
-        return survey_model(*arguments, **options)
+        return survey_model(model, folder, gamma, quantise, on_layer)
     except AttngeoError:
         raise
     except Exception as error:  # a reader or the network can raise anything
-        raise CheckpointError(f"{arguments[0].name} failed with {type(error).__name__}: {error}") from error
+        raise CheckpointError(f"{model.name} failed with {type(error).__name__}: {error}") from error
