@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 NEVER = -math.inf
-LEVEL = 0.95
+LEVEL = 0.95  # of every confidence interval
 LEAST_SEEDS = 3  # with fewer seeds, there is no interval
 
 HELPS, HURTS = "lower loss", "higher loss"
@@ -31,7 +31,7 @@ class Estimate:
         return not (math.isnan(self.low) or math.isnan(self.high))
 
 
-def over_seeds(values: Iterable[float], level: float = LEVEL) -> Estimate:
+def over_seeds(values: Iterable[float]) -> Estimate:
     """``mean(e) ± t sd(e) / sqrt(n)`` of one number per seed, such as the difference of an arm and its baseline.
 
     ``t`` is Student's quantile for n - 1 degrees of freedom, which assumes that the e_i are normal.
@@ -42,11 +42,11 @@ def over_seeds(values: Iterable[float], level: float = LEVEL) -> Estimate:
         return Estimate(mean)
     from scipy import stats  # slow to import, and every page imports this module
 
-    half = float(stats.t.ppf((1 + level) / 2, n - 1) * stats.sem(e))
+    half = float(stats.t.ppf((1 + LEVEL) / 2, n - 1) * stats.sem(e))
     return Estimate(mean, mean - half, mean + half)
 
 
-def difference_of_means(first: Iterable[float], second: Iterable[float], level: float = LEVEL) -> Estimate:
+def difference_of_means(first: Iterable[float], second: Iterable[float]) -> Estimate:
     """Mean of the first minus the mean of the second, which are not paired, with Welch's interval."""
     a, b = (np.array(list(values), dtype=float) for values in (first, second))
     value = float(a.mean() - b.mean())
@@ -54,7 +54,7 @@ def difference_of_means(first: Iterable[float], second: Iterable[float], level: 
         return Estimate(value)
     from scipy import stats
 
-    interval = stats.ttest_ind(a, b, equal_var=False).confidence_interval(level)
+    interval = stats.ttest_ind(a, b, equal_var=False).confidence_interval(LEVEL)
     return Estimate(value, float(interval.low), float(interval.high))
 
 

@@ -221,7 +221,7 @@ def _rows_by_run(experiment: Path, table: str, written: int) -> dict[str, pd.Dat
 
 def _require_columns(table: pd.DataFrame, columns: dict[str, str]) -> None:
     """Refuse a table without these columns, or with a gap in those of whole numbers."""
-    if table.empty or columns.items() - table.dtypes.astype(str).to_dict().items():
+    if table.empty or any(name not in table or table[name].dtype != kind for name, kind in columns.items()):
         raise ValueError(f"a table has no rows, or lacks one of the columns {', '.join(columns)}")
 
 
