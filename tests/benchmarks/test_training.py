@@ -18,7 +18,8 @@ from attngeo.experiments.training.config import configure
 from attngeo.experiments.training.corpora.documents import Corpus
 from attngeo.experiments.training.corpora.tokens import TokenSet
 from attngeo.experiments.training.corpora.vocabulary import Vocabulary
-from attngeo.experiments.training.train import _trainer, trainer_arguments
+from attngeo.experiments.training.devices import trainer_arguments
+from attngeo.experiments.training.train import _trainer
 
 BLOCK, BATCH, STEPS, FILL = 128, 32, 4, 0.72
 ROUNDS = 3  # the two sides take turns

@@ -11,7 +11,7 @@ from attngeo.files import checkout, provenance
 @pytest.fixture
 def folder(text, tmp_path):
     """An experiment of two runs, each of a second; of the second one something is there."""
-    return begun(write_plan(tmp_path / "e", settings=small_settings(text), arms=["random"]), "interrupted")
+    return begun(write_plan(tmp_path / "e", settings=small_settings(text, steps=2), arms=["random"]), "interrupted")
 
 
 def begun(folder, status, commit=None):

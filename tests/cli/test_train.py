@@ -42,12 +42,14 @@ def test_settings_come_from_flags_then_file_then_preset_then_defaults(text, tmp_
     assert chosen == {"layers": 1, "lr": 1e-4, "d_model": 24, "d_ff": 512, "mask_rate": 0.15, "dropout": 0.0}
 
 
-@pytest.mark.parametrize(("given", "saved"), [({}, 2), ({"checkpoint-every": 9}, 9), ({"checkpoint-every": 0}, 0)])
-def test_a_run_of_few_steps_has_a_checkpoint_every_tenth_of_them(text, tmp_path, attngeo, given, saved):
-    small = SMALL | {"steps": 20} | given
+@pytest.mark.parametrize(
+    "steps, given, every", [(20, {}, 2), (4, {"checkpoint-every": 3}, 3), (2, {"checkpoint-every": 0}, 0)]
+)
+def test_a_run_of_few_steps_has_a_checkpoint_every_tenth_of_them(text, tmp_path, attngeo, steps, given, every):
+    small = SMALL | {"steps": steps} | given
     code, *_ = attngeo("train", "-o", tmp_path / "run", "--keep-checkpoints", *flags(corpus=text, **small))
-    assert code == 0 and read_run(tmp_path / "run").config["checkpoint_every"] == saved
-    expected = {f"checkpoint-{step}" for step in range(saved, 20, saved)} if saved else set()
+    assert code == 0 and read_run(tmp_path / "run").config["checkpoint_every"] == every
+    expected = {f"checkpoint-{step}" for step in range(every, steps, every)} if every else set()
     assert {path.name for path in tmp_path.glob("run/checkpoints/*")} == expected
     assert configure({"steps": 20}).checkpoint_every == 1000  # a plan's own default stays as it was
 

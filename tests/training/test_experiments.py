@@ -20,7 +20,7 @@ def planned(folder, text, **change):
 
 
 def test_what_is_recorded_or_made_by_another_process_is_not_made_again(text, tmp_path):
-    experiment = planned(tmp_path / "e", text)
+    experiment = planned(tmp_path / "e", text, steps=2)
     with FileLock(experiment.folder / ".random-0.lock"):
         assert [*dict(make_runs(experiment, experiment.runs)).values()] == [Attempt.ELSEWHERE, Attempt.MADE]
     assert experiment.states() == [State.MISSING, State.RECORDED]

@@ -139,18 +139,13 @@ def test_a_frozen_table_has_its_waves_alone_and_does_not_learn(kind, low, high):
 
 
 def test_settings_that_another_model_or_objective_has_are_refused(text):
-    for change, sentence in {
-        (
-            "position_table",
-            "slow",
-        ): "position_table is slow, but this setting can be changed only for models with a table",
-        ("hidden_share", 0.5): "hidden_share is 0.5, but this setting can be changed only for masked modelling",
-    }.items():
+    only = "this setting can be changed only for"
+    for change, sentence in (
+        ({"positions": "rotary", "position_table": "slow"}, f"position_table is slow, but {only} models with a table"),
+        ({"objective": "clm", "hidden_share": 0.5}, f"hidden_share is 0.5, but {only} masked modelling"),
+        ({"window_far": 8}, f"window_far is 8, but {only} decoders"),
+        ({"objective": "clm", "window_near": 4, "window_far": 2}, "smaller than window_near, which is 4"),
+        ({"hidden_share": 0.8, "random_share": 0.3}, "add up to more than 1"),
+    ):
         with pytest.raises(ParameterError, match=sentence):
-            small_config(text, positions="rotary", objective="clm", **dict([change]))
-    with pytest.raises(ParameterError, match="window_far is 8, but this setting can be changed only for decoders"):
-        small_config(text, window_far=8)
-    with pytest.raises(ParameterError, match="window_far is 2, but it cannot be smaller than window_near, which is 4"):
-        small_config(text, objective="clm", window_near=4, window_far=2)
-    with pytest.raises(ParameterError, match="add up to more than 1"):
-        small_config(text, hidden_share=0.8, random_share=0.3)
+            small_config(text, **change)

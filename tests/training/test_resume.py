@@ -10,7 +10,7 @@ from attngeo.errors import ParameterError
 from attngeo.experiments.runs.record import RunError, read_run
 from attngeo.experiments.training.devices import named_causes
 from attngeo.experiments.training.recorder import TrainingStopped
-from attngeo.experiments.training.run_folder import saved_config
+from attngeo.experiments.training.run_folder import last_checkpoint, saved_config
 from attngeo.experiments.training.train import RecordedTrainer, train
 
 
@@ -42,8 +42,8 @@ def test_a_run_killed_again_and_again_ends_as_an_unbroken_one(text, unbroken, tm
     assert not (folder / "checkpoints").exists()
 
 
-def test_an_interrupt_finishes_the_step_and_leaves_the_handling_of_signals_as_it_was(text, tmp_path):
-    """That the run can be continued is tested in `test_processes`."""
+def test_an_interrupt_finishes_the_step_and_leaves_a_checkpoint(text, tmp_path):
+    """That the run can be continued from it is tested in `test_processes`."""
     before = signal.getsignal(signal.SIGTERM)
 
     def listen(row):
@@ -56,6 +56,7 @@ def test_an_interrupt_finishes_the_step_and_leaves_the_handling_of_signals_as_it
     assert stopped.value.exit_code == 128 + signal.SIGTERM
     assert signal.getsignal(signal.SIGTERM) == before
     assert read_run(tmp_path / "run").about["status"] == "interrupted"
+    assert last_checkpoint(tmp_path / "run").name == "checkpoint-7"
 
 
 @pytest.fixture(scope="module")
