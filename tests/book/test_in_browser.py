@@ -17,6 +17,7 @@ from filelock import FileLock
 from livingpaper.display.verdicts import reports
 from selenium.webdriver.common.keys import Keys
 from sphinx.util.inventory import InventoryFile
+from stale_numbers import stale
 
 import attngeo
 from attngeo.cli import COMMANDS
@@ -205,6 +206,14 @@ def test_what_a_page_shows_of_its_checks_gives_its_numbers(built_book, page, as_
         exec("\n\n\n".join((*uses, function)), names := {"__name__": page})
         measured = [comparison.measured for comparison in eval(call, names)]
         assert measured == pytest.approx([c["measured"] for c in report["comparisons"]], rel=1e-6, abs=1e-12), call
+
+
+def test_the_prose_of_a_variant_follows_its_parameter_as_its_figures_do(built_book):
+    variants = sorted((built_book / "notebooks").glob("*-*.ipynb"))
+    assert variants
+    for variant in variants:
+        chapter = variant.with_name(f"{variant.stem.partition('-')[0]}.ipynb")
+        assert not stale(nbformat.read(chapter, 4), nbformat.read(variant, 4)), variant.name
 
 
 def test_a_long_table_is_searched_and_sorted_by_keyboard(built_book, browser):
