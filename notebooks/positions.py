@@ -575,7 +575,8 @@ glue("mirror-p", p_nearer, ".2f")
 # - **Why is the position part of $W_{qk}$ symmetric in most layers of encoders but skew-symmetric in a few?** [Our
 #   theorems on training](positions_theory.py) apply only if training starts from $W_{qk} = 0$. In one layer of BERT, [two heads
 #   that attend to the next token](why_plans.py#heads-are-nearly-symmetric-on-slow-waves) cause the deviation. Our [intervention on the read-out of
-#   a model](positions_theory.py#a-read-out-from-one-side) was inconclusive, because the models learned too little.
+#   a model](positions_theory.py#a-read-out-from-one-side) was inconclusive, because the theorem predicts almost the same symmetry with
+#   and without the intervention.
 # - **Does symmetry of the value matrices matter?** In a planned experiment, we froze the value and output matrices. None of
 #   the {glue:text}`frozen-runs` encoders left the plateau of the loss ({glue:text}`frozen-loss` nats or more), and their
 #   scores $s$ are at most {glue:text}`frozen-most`. Under the criteria of the plan, the outcome is that the symmetry of the

@@ -26,6 +26,7 @@ import pandas as pd
 from IPython.display import Markdown
 
 from attngeo.errors import ParameterError
+from attngeo.experiments.runs.arms import LOSS
 from attngeo.experiments.runs.numbers_in_words import as_percent, as_score, extent, number, share_of, spelled
 from chapters.why.coherence import recorded as recorded_coherence
 from chapters.why.coins import directions, names_of_families
@@ -71,6 +72,7 @@ planned = {name: why.planned(f"why_{name}") for name in ("shift", "hidden", "tab
 agreement = findings.agreement(planned["agreement"])
 tested = [
     findings.one_sided(read_outs.left_less_both(stage=2, measure="position_symmetry"), read_outs.asked_of_one_sided()),
+    findings.one_sided_longer(*read_outs.longer_intervention()),
     findings.tables(planned["tables"]),
     findings.windows(planned["window"]),
     findings.hidden(planned["hidden"]),
@@ -235,7 +237,7 @@ assert not why.learned_arms(planned["shift"], ["q0", "q2", "q4"])
 assert set(why.learned_arms(planned["tables"], ["slow", "white", "band"])) <= {"slow"}
 glue("plateau", why.PLATEAU)
 glue("not-masked", as_percent(1 - planned["hidden"].runs["table-mixed"][500].config["hidden_share"]))
-glue("only-masks", planned["hidden"].mean("table-mask", why.held_out_loss), ".2f")
+glue("only-masks", planned["hidden"].mean("table-mask", LOSS), ".2f")
 assert not why.learned_arms(planned["hidden"], ["table-mask"])
 glue("unlearned", spelled(sum(not finding.learned for finding in tested)))
 at_equal_loss = planned["hidden"].difference_at_equal_loss("rotary-random", "rotary-mask", "symmetry")

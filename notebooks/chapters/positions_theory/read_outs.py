@@ -1,7 +1,9 @@
 """What is recorded of the read-out in training, and of the intervention on it: numbers that two pages use."""
 
 import re
+from collections.abc import Mapping
 from functools import cache
+from typing import NamedTuple
 
 import msgspec
 import pandas as pd
@@ -9,6 +11,7 @@ import pandas as pd
 from attngeo.experiments.runs.estimates import Estimate, over_seeds
 from attngeo.files.checkout import data
 
+FIRST, LONGER = "one_sided", "one_sided_longer"  # plans of the intervention
 SYMMETRIC = 0.1  # of W_qk, which the plan calls symmetric above it
 
 
@@ -33,15 +36,21 @@ def evenness_in_training() -> tuple[Estimate, Estimate]:
     return before, over_seeds(last["encoder"] - last["decoder"])
 
 
-def at_the_end(stage: int, measure: str) -> pd.DataFrame:
+def steps(stage: int, plan: str = FIRST) -> int:
+    """Length of a stage of the intervention."""
+    return int(pd.read_csv(data("positions_theory", f"{plan}.csv")).query("stage == @stage")["step"].max())
+
+
+def at_the_end(stage: int, measure: str, plan: str = FIRST) -> pd.DataFrame:
     """Of the intervention at the end of a stage, median over layers: a row per seed, a column per window of stage 1."""
-    rows = pd.read_csv(data("positions_theory", "one_sided.csv")).query("stage == @stage and step == step.max()")
+    rows = pd.read_csv(data("positions_theory", f"{plan}.csv")).query("stage == @stage")
+    rows = rows[rows["step"] == rows["step"].max()]
     return rows.groupby(["seed", "window"])[measure].median().unstack()
 
 
-def left_less_both(stage: int, measure: str) -> Estimate:
+def left_less_both(stage: int, measure: str, plan: str = FIRST) -> Estimate:
     """Windows to the left minus windows to both sides, over seeds."""
-    medians = at_the_end(stage, measure)
+    medians = at_the_end(stage, measure, plan)
     return over_seeds(medians["left"] - medians["both"])
 
 
@@ -60,6 +69,35 @@ def asked_of_read_outs() -> tuple[float, float]:
 
 
 def asked_of_one_sided() -> float:
-    """The number below which the interval of the intervention must lie, by its plan."""
-    rules = msgspec.yaml.decode(data("positions_theory", "one_sided.yml").read_text("utf-8"))["what counts as what"]
+    """The number below which the interval of the first intervention must lie, by its plan."""
+    rules = msgspec.yaml.decode(data("positions_theory", f"{FIRST}.yml").read_text("utf-8"))["what counts as what"]
     return _number_in(rules["the two stages hold here"])
+
+
+class Intervention(NamedTuple):
+    """The longer intervention in the numbers by which its plan judges it; losses are held-out, in nats."""
+
+    difference: Estimate  # s of the position part after stage 2, windows to the left minus windows to both sides
+    predicted_difference: Estimate  # of what the theorem predicts from the read-outs after stage 1
+    distance: float  # between the mean s after a window to the left and its prediction
+    losses: Mapping[str, float]  # at the end of stage 2, mean over seeds, by window
+    asked: tuple[float, float]  # below which the difference must lie by the plan, and the largest distance
+
+
+def longer_intervention() -> Intervention:
+    """What `one_sided_longer` found, and what its plan asks for."""
+    found, predicted = at_the_end(2, "position_symmetry", LONGER), at_the_end(1, "predicted_symmetry", LONGER)
+    return Intervention(
+        over_seeds(found["left"] - found["both"]),
+        over_seeds(predicted["left"] - predicted["both"]),
+        abs(found["left"].mean() - predicted["left"].mean()),
+        at_the_end(2, "held_out_loss", LONGER).mean().to_dict(),
+        asked_of_longer(),
+    )
+
+
+def asked_of_longer() -> tuple[float, float]:
+    """Below which number the interval must lie, and how close to its prediction the symmetry, by the plan."""
+    rule = msgspec.yaml.decode(data("positions_theory", f"{LONGER}.yml").read_text("utf-8"))["what counts as what"]
+    rule = rule["the two stages hold here"]
+    return _number_in(rule), _number_in(rule[rule.index("within") :])

@@ -4,7 +4,7 @@ Thresholds are read from the plans. The rules are those of the plans; `Outcome` 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -22,7 +22,6 @@ from attngeo.experiments.runs.numbers_in_words import as_score, joined_by_and, n
 from attngeo.files.checkout import data
 from chapters import why
 from attngeo.experiments.runs.measures import lowest_of_layers, median_of_heads, of_layer
-
 from chapters.why import Planned
 
 
@@ -136,6 +135,18 @@ def of_agreement(intervals: Sequence[Estimate], asked: float) -> str:
     if all(interval.low > asked for interval in intervals):
         return MET
     return NOT_MET if all(interval.high < asked for interval in intervals) else DEPENDS
+
+
+def of_stages(
+    difference: Estimate, predicted: Estimate, distance: float, loss: float, asked: tuple[float, float]
+) -> str:
+    """The rules of one_sided_longer: the loss is judged first, then whether the prediction differs between the arms."""
+    below_which, within = asked
+    if loss >= why.PLATEAU or predicted.low <= 0 <= predicted.high:
+        return Outcome.UNDECIDED.value
+    if difference.high < below_which and distance <= within:
+        return STAGES_HOLD
+    return REFUTED if difference.high >= 0 and predicted.value < below_which else Outcome.UNDECIDED.value
 
 
 # the plans
@@ -504,6 +515,29 @@ def one_sided(difference: Estimate, asked: float) -> Finding:
         f"$s$ of the part that compares positions changes by {with_interval(difference, as_score)}{UNLEARNED}",
         outcome,
         learned=False,
+    )
+
+
+def one_sided_longer(
+    difference: Estimate, predicted: Estimate, distance: float, losses: Mapping[str, float], asked: tuple[float, float]
+) -> Finding:
+    """The same with longer stages, in which the models leave the plateau of their loss.
+
+    Args:
+        difference: s after a read-out from the left minus s after one from both sides.
+        predicted: what the theorem predicts for this difference.
+        distance: between s after a read-out from the left and its prediction.
+        losses: held-out, by what the read-out was learned from.
+        asked: the number below which the difference must lie, and the largest distance.
+    """
+    return Finding(
+        "If a model first learns from the left side alone and is trained for long enough, its $W_{qk}$ should remain less"
+        " symmetric even after its attention is allowed to use both sides.",
+        f"interval below {number(asked[0], 1)}, and a symmetry that lies within {number(asked[1], 1)} of the theorem's"
+        " prediction",
+        f"$s$ of the part that compares positions changes by {with_interval(difference, as_score)}; predicted change:"
+        f" {with_interval(predicted, as_score)}",
+        of_stages(difference, predicted, distance, max(losses.values()), asked),
     )
 
 

@@ -31,6 +31,7 @@ def of_every_token(k, n):
     return page.hidden_pair_rate(len(k), n) * k[0]
 
 
+LONGER = "longer_intervention"
 UPDATE, GROW, FIRST = "update_between_positions", "from_zero_both_grow", "read_out_comes_first"
 PLANTED = [
     (UPDATE, "hidden_pair_rate", lambda n, k: k * (n - k) / n**2, "masked"),
@@ -49,7 +50,7 @@ PLANTED = [
     ("best_read_out", "shown_variance", of_every_token, "1 of 4 hidden: slope", "2 of 4 hidden: slope"),
     (FIRST, "evenness_before", lambda encoder: encoder["evenness"].iloc[0]),
     (FIRST, "read_outs", lambda right: right().assign(evenness=1.0), "evenness at the end"),
-    ("one_sided_read_out", "left_less_both", lambda stage, measure: Estimate(0.1, 0.05, 0.15), "evenness"),
-    ("one_sided_read_out", "left_less_both", lambda **of: Estimate(-0.2, -0.3, -0.1)),
-    ("one_sided_read_out", "at_the_end", lambda right, *a, **of: right(*a, **of) - 0.2, "stage 1 from"),
+    ("one_sided_read_out", LONGER, lambda right: right()._replace(losses={"both": 2.7, "left": 2.2}), "stage 1 from"),
+    ("one_sided_read_out", LONGER, lambda right: right()._replace(predicted_difference=Estimate(-0.2, -0.3, -0.1))),
+    ("one_sided_read_out", LONGER, lambda right: right()._replace(difference=Estimate(-0.2, -0.3, -0.1))),
 ]

@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 from chapters import why
 from chapters.positions import crossing
+from chapters.positions_theory import read_outs
 from chapters.why import Planned, findings
 from chapters.why.findings import Outcome
 
@@ -48,6 +49,30 @@ def test_the_rules_of_the_other_plans():
     assert findings.one_sided(about(0.2), -0.1).outcome == findings.REFUTED
     for before, more, outcome in ((0.95, 0.2, findings.STAGES_HOLD), (0.7, 0.2, "undecided"), (0.95, 0.0, "refuted")):
         assert outcome in findings.read_out((about(before), about(more)), (0.8, 0.5)).outcome
+
+
+@pytest.mark.parametrize(
+    ("changed", "outcome"),
+    [
+        ({}, findings.STAGES_HOLD),
+        ({"losses": {"both": 2.1, "left": 2.6}}, Outcome.UNDECIDED.value),
+        ({"predicted": about(-0.05)}, Outcome.UNDECIDED.value),
+        ({"distance": 0.21}, Outcome.UNDECIDED.value),
+        ({"difference": about(-0.15)}, Outcome.UNDECIDED.value),
+        ({"difference": about(-0.1)}, findings.REFUTED),
+        ({"difference": about(0.3), "distance": 0.5}, findings.REFUTED),
+        ({"difference": about(0.3), "predicted": about(0.3)}, Outcome.UNDECIDED.value),
+        ({"difference": about(0.3), "losses": {"both": 2.7, "left": 2.1}}, Outcome.UNDECIDED.value),
+    ],
+)
+def test_the_rules_of_the_longer_intervention(changed, outcome):
+    held = {"difference": about(-0.3), "predicted": about(-0.4), "distance": 0.1, "losses": {"both": 2.1, "left": 2.2}}
+    finding = findings.one_sided_longer(**held | changed, asked=(-0.1, 0.2))
+    assert finding.outcome == outcome and finding.asked.startswith("interval below −0.1, and")
+
+
+def test_the_longer_intervention_asks_what_its_plan_says():
+    assert read_outs.asked_of_longer() == (-0.1, 0.2)
 
 
 def made_agreement(**levels: float) -> tuple[Planned, pd.DataFrame]:
