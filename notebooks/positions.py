@@ -74,8 +74,8 @@ with_rotary = [compared.directionality(e, "rotary") for e in of_characters]
 assert all(e.low > 0 for e in with_table) and all(e.value < 0 for e in with_rotary)
 glue("d-table", joined_by_and([as_score(e.value) for e in with_table]))
 glue("d-rotary", joined_by_and([as_score(e.value) for e in with_rotary]))
-glue("d-plans", len(of_characters))
-glue("d-rotary-told", sum(e.high < 0 for e in with_rotary))
+glue("d-plans", spelled(len(of_characters)))
+glue("d-rotary-told", spelled(sum(e.high < 0 for e in with_rotary)))
 
 # equal loss
 at_table_loss = {title: compared.at_equal_loss(e, "mlm-rotary", "mlm-learned") for title, e in experiments.items()}
@@ -152,9 +152,9 @@ table(
 # With rotary positions, the order of encoders and decoders is reversed. In our first setting, decoders with rotary positions
 # score {glue:text}`s-rotary-decoder`, whereas encoders with rotary positions score {glue:text}`s-rotary`. In these models,
 # the type of positional encoding therefore determines whether encoders or decoders are more symmetric. The results for the
-# [directionality score $d$](two_scores_details.py) point in the same direction, although we had not planned this comparison.
+# [directionality score $d$](two_scores_details.py) point in the same direction. We had not planned this second comparison.
 # In the {glue:text}`d-plans` character-level experiments, the differences in $d$ (encoder minus decoder) are
-# {glue:text}`d-table` with learned position embeddings, in agreement with the sign that the paper reports. With rotary
+# {glue:text}`d-table` with learned position embeddings. All of them have the sign that the paper reports. With rotary
 # positions, the differences are {glue:text}`d-rotary`, but only {glue:text}`d-rotary-told` of the {glue:text}`d-plans`
 # confidence intervals exclude 0.
 #
@@ -550,7 +550,7 @@ symmetry_by_positions(results)
 # looked at the medians before we specified the test.
 #
 # Two families show that positional encoding is not the only reason for symmetry. T5 encodes positions by a bias outside
-# $W_{qk}$, but the median score of its encoders is still {glue:text}`t5`. ModernBERT has rotary positions and scores {glue:text}`modernbert`.
+# $W_{qk}$, and the median score of its encoders is {glue:text}`t5`. ModernBERT has rotary positions and scores {glue:text}`modernbert`.
 # We excluded ModernBERT from the test, because its matrices were extracted with a known error.
 
 # %% tags=["remove-cell"]

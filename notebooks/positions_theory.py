@@ -13,8 +13,8 @@
 # embeddings](why.py)? For a single layer at the start of masked training, we can prove this symmetry. Apart from a term that
 # comes from the two ends of the sequence, either of two conditions is sufficient: the text is reversible, which means that
 # pairs of tokens are equally frequent in both orders, or what the model *reads out* of an attended token is symmetric. A
-# model that attends to both sides learns a symmetric read-out in the first step of training, for every stationary text, if
-# its output weights are tied to its token embeddings, its values start from zero and its attention is uniform.
+# model that attends to both sides learns a symmetric read-out in the first step of training if its output weights are tied
+# to its token embeddings, its values start from zero and its attention is uniform. This is true for every stationary text.
 #
 # :::{admonition} How sure is this
 # The theorems are about a single layer at the start of training, and they hold to leading order. The last theorem assumes
@@ -719,14 +719,14 @@ show(read_out_comes_first(), unfolded=True)
 # **In the first experiment, the models learned too little.** Each stage had {glue:text}`one-sided-steps` steps. According to
 # the plan, the two-stage explanation is refuted if the confidence interval for the difference includes 0 or lies above 0. We
 # found a difference of {glue:text}`one-sided-difference`, so the interval lies above 0. At the end of stage 2, however, the
-# mean training loss is still {glue:text}`one-sided-loss-both` nats if the model attended to both sides in stage 1, and
-# {glue:text}`one-sided-loss-left` nats if it attended to the left only. An encoder with a loss above {glue:text}`plateau` nats
+# mean training loss is still {glue:text}`one-sided-loss-both` nats for the models that attended to both sides in stage 1, and
+# {glue:text}`one-sided-loss-left` nats for those that attended to the left only. An encoder with a loss above {glue:text}`plateau` nats
 # has learned little more than the frequencies of the characters, and in this book we draw no conclusions from such models.
 #
 # **In the second experiment, the models learned more, but the prediction is almost the same in both cases.** Stage 1 had
 # {glue:text}`longer-steps-1` steps and stage 2 had {glue:text}`longer-steps-2`. At the end of stage 2, the mean loss on
-# held-out text is {glue:text}`longer-loss-both` nats if the model attended to both sides in stage 1, and
-# {glue:text}`longer-loss-left` nats if it attended to the left only. For this experiment, we also computed what the theorem
+# held-out text is {glue:text}`longer-loss-both` nats for the models that attended to both sides in stage 1, and
+# {glue:text}`longer-loss-left` nats for those that attended to the left only. For this experiment, we also computed what the theorem
 # predicts from the read-outs at the end of stage 1.
 #
 # | stage 1 attends to | evenness of the read-out | predicted $s$ | $s$ after stage 2 |
@@ -735,17 +735,17 @@ show(read_out_comes_first(), unfolded=True)
 # | the left | {glue:text}`longer-evenness-left` | {glue:text}`longer-predicted-left` | {glue:text}`longer-s-left` |
 # | difference | | {glue:text}`longer-predicted-difference` | {glue:text}`longer-difference` |
 #
-# The plan calls the two-stage explanation confirmed only if the measured difference lies below {glue:text}`longer-asked`, and
-# refuted only if the theorem predicts a difference below {glue:text}`longer-asked`. Neither is the case, so by our plan the
-# outcome is undecided. We had not expected that a read-out learned from one side would lead to a prediction so close to 1. One reason is
-# that the read-out learned from the left is still fairly even: an entirely one-sided read-out would have an evenness of 0.
-# The position embeddings then bring the prediction closer to 1. This agrees with {prf:ref}`thm-slow-waves`, according to which
+# Under our plan, the two-stage explanation counts as confirmed only if the measured difference lies below
+# {glue:text}`longer-asked`. It can be refuted only if the difference that the theorem predicts lies below
+# {glue:text}`longer-asked`. Neither is the case, so the outcome is undecided. We had not expected that a read-out learned from one side would lead to a prediction so close to 1. One reason is
+# that the read-out learned from the left is still fairly even, since an entirely one-sided read-out would have an evenness
+# of 0. The position embeddings then bring the prediction closer to 1. This agrees with {prf:ref}`thm-slow-waves`, according to which
 # even an uneven kernel acts almost like a symmetric matrix on slow waves.
 #
 # A read-out from the left did not make the position part less symmetric. On the contrary, the position part is *more* symmetric
 # after a read-out from the left than after a read-out from both sides, although the theorem predicts a small difference in the
-# other direction. We do not know the reason. The theorem describes only the first update of $W_{qk}$, and stage 2 has
-# {glue:text}`longer-steps-2` of them.
+# other direction. We do not know the reason. The theorem describes only the first update of $W_{qk}$, whereas stage 2
+# consists of {glue:text}`longer-steps-2` updates.
 
 
 # %%
@@ -754,7 +754,7 @@ show(read_out_comes_first(), unfolded=True)
     "(positions, one-sided read-out)",
     "a read-out learned from one side makes $W_{qk}$ less symmetric",
     Verdict.UNDECIDED,
-    remark="""We wrote the plan before the runs. By this plan, the outcome is undecided, because the theorem predicts almost the
+    remark="""We wrote the plan before the runs. Under this plan, the outcome is undecided, because the theorem predicts almost the
     same symmetry for both read-outs. We ran one setting with five seeds.""",
     ours=True,
 )

@@ -120,8 +120,8 @@ table(
     pd.DataFrame([crossing.row(judgement) for judgement in every.values()]),
     name="tab-why-crossing",
     caption="Symmetry of encoders minus symmetry of decoders after training, with 95 % intervals over seeds (Student). A positive "
-    "number means that encoders are more symmetric, as the paper predicts. The outcome of each plan depends on two other "
-    "differences: between the two kinds of encoders, and between the numbers in these two columns.",
+    "number means that encoders are more symmetric, as the paper predicts. The outcome of each plan depends on how "
+    "much the symmetry differs between the two kinds of encoders, and on the difference between the two columns of this table.",
     folded="Encoders minus decoders in every experiment",
 )
 
@@ -138,8 +138,9 @@ glue("smollm-s", number(smollm[of_weights], 2))
 #
 # With rotary position embeddings, $W_{qk}$ alone does not determine the attention scores, because a rotation is applied
 # between $W_q$ and $W_k$. A low $s$ therefore does not mean that an encoder with rotary position embeddings treats left and
-# right differently. For this reason, we also measured the attention scores themselves, including rotations and biases. We
-# averaged, over many texts, the score that position $i$ assigns to position $j$, summed over the heads of a layer. SmolLM2, a decoder with rotary position
+# right differently. For this reason, we also measured the attention scores themselves, including rotations and biases. For
+# each layer, we summed over the heads the score that position $i$ assigns to position $j$, and averaged this sum over many
+# texts. SmolLM2, a decoder with rotary position
 # embeddings, has a median $s$ of only {glue:text}`smollm-s`, but its matrix of mean scores between positions has a symmetry
 # score of {glue:text}`smollm-places`. For MiniLM, an encoder with learned position embeddings, this matrix has a symmetry
 # score of {glue:text}`minilm-places`.
@@ -174,7 +175,7 @@ Markdown(places.told_of_ours(seen))
 # Nevertheless, the part of $W_{qk}$ that compares positions also becomes fairly symmetric in our small decoders: in [another
 # experiment](positions_theory.py#in-training-the-read-out-comes-first), its symmetry score is {glue:text}`decoder-between` in
 # decoders, compared with {glue:text}`encoder-between` in encoders. In decoders, however, this part hardly affects the score of
-# the whole matrix ({glue:text}`decoder-whole`).
+# the whole matrix, which is only {glue:text}`decoder-whole`.
 #
 # With rotary position embeddings, the score is $x_i^\top W_q R_{j-i} W_k^\top x_j$, where the rotation $R_{j-i}$ depends on
 # the offset $j - i$. The preference for neighbours can then come from the rotation, so it need not be encoded in $W_{qk} =
@@ -191,16 +192,16 @@ Markdown(
 - **If an encoder uses the context on both sides of a token in the same way, it begins to learn to compare positions symmetrically.** Suppose that a token contributes to a
   prediction in the same way, whether the token is to the left or to the right of the predicted position. Then, at the start
   of masked training, the update of this part of $W_{{qk}}$ is symmetric, except for a term from the two ends of the sequence.
-  If the output weights are tied to the token embeddings and the values start from zero, the first step of masked training teaches
-  the model to use tokens on the left and on the right in the same way, for every stationary text (see the [theorem and its conditions](positions_theory.py)).
+  If the output weights are tied to the token embeddings, the values start from zero and the text is stationary, the first step of
+  masked training teaches the model to use tokens on the left and on the right in the same way (see the [theorem and its conditions](positions_theory.py)).
 - **For a slow wave, a shift to the left and a shift to the right are almost the same.** Learned position embeddings contain waves, that is, components that resemble sine curves
   {{cite}}`yamamoto2023`. In an encoder that keeps positions apart from content, these waves were found to be slow, that is, of low
   frequency {{cite}}`lequeu2026`. Consider a head that always attends a few positions ahead. A slow wave hardly changes over these few
   positions, so the part of $W_{{qk}}$ that comes from this wave is nearly symmetric, even though the head attends to only one side
   ({{numref}}`fig-why-turned`, {{prf:ref}}`thm-slow-waves`).
 - **The context to the left of a token and the context to its right carry the same information about the token.** In every stationary text, the $n$ tokens to the left of a token carry exactly
-  as much information about this token as the $n$ tokens to its right ({{prf:ref}}`thm-both-sides`). The text itself therefore makes
-  neither side more useful. A model may still learn to use one side better than the other.
+  as much information about this token as the $n$ tokens to its right ({{prf:ref}}`thm-both-sides`). In this sense, neither side
+  is more informative than the other. A model may still learn to use one side better than the other.
 - **The same embeddings must serve as queries and as keys.** In masked training, the position that is predicted contains the mask token,
   whereas the positions that are used for the prediction contain ordinary tokens. In a model with a single layer, if one position is
   masked at a time, the embedding of the mask is
@@ -229,7 +230,7 @@ table(
     name="tab-why-findings",
     caption="The planned experiments in which we tested explanations, with small character-level models. All differences are means "
     "over seeds with 95 % confidence intervals from Student's $t$ distribution. Each outcome follows from the rules of the plan. "
-    "If the models of an experiment hardly learned anything, the outcome is marked as not counted.",
+    "If some or all models of an experiment hardly learned anything, its outcome is marked *not counted*.",
 )
 
 # %% tags=["remove-cell"]
@@ -245,8 +246,7 @@ assert at_equal_loss.low > 0
 glue("equal-loss", as_score(at_equal_loss.value))
 
 # %% [markdown]
-# In {glue:text}`unlearned` of these experiments, at least one of the compared kinds of models hardly learned anything: its mean
-# loss stayed above {glue:text}`plateau` nats, the level of a model that knows little more than how frequent each character is. Our plans did not say how to judge
+# In {glue:text}`unlearned` of these experiments, at least one kind of model hardly learned anything: its mean loss stayed above {glue:text}`plateau` nats, the level of a model that knows little more than how frequent each character is. Our plans did not say how to judge
 # such models, so we count these results neither for nor against the explanation. Encoders trained with random characters in
 # place of the mask also end at a higher loss than encoders trained with the mask, so they might simply be at an earlier
 # stage of training. At equal loss, however, the difference in symmetry remains ({glue:text}`equal-loss` on average). We had
@@ -304,9 +304,9 @@ glue("undated", spelled(len(set(positions.UNDATED) & every.keys())))
 #   learned position embeddings also become symmetric when they are trained on subword tokens. With rotary position
 #   embeddings, however, decoders that are trained on subword tokens are hardly more symmetric than the corresponding
 #   encoders ({numref}`tab-why-crossing`). We do not know whether large models behave in the same way.
-# - **We had not planned to compare encoders with decoders when both have rotary position embeddings.** The questions in
-#   our plans were whether encoders lose their symmetry and whether the difference between encoders and decoders becomes
-#   smaller. We noticed only afterwards that decoders with rotary position
+# - **We had not planned to compare encoders with decoders when both have rotary position embeddings.** Our plans
+#   asked whether encoders lose their symmetry and whether the difference between encoders and decoders becomes smaller. We
+#   noticed only afterwards that decoders with rotary position
 #   embeddings are more symmetric than encoders with rotary position embeddings. This difference between decoders and
 #   encoders is larger than the variation between seeds in {glue:text}`reversed` experiments with character-level
 #   models.
@@ -315,9 +315,9 @@ glue("undated", spelled(len(set(positions.UNDATED) & every.keys())))
 #   encoders at equal loss, encoders with rotary position embeddings still have a lower symmetry score
 #   ({numref}`tab-positions-equal-loss`).
 # - **The theorems assume that every predicted position contains the mask.** In our training runs, {glue:text}`not-masked` of
-#   the predicted positions contain a random character or the original character instead. Encoders with learned position
-#   embeddings that we trained only with masks hardly learned anything (loss of {glue:text}`only-masks` nats), so they do not
-#   tell us whether the theorems describe such training.
+#   the predicted positions contain a random character or the original character instead. If every
+#   predicted position contained the mask, our encoders with learned position embeddings hardly learned anything (loss of
+#   {glue:text}`only-masks` nats), so they do not tell us whether the theorems describe such training.
 # - **Positions do not fully explain the symmetry.** Even if we remove the directions of the position embeddings from
 #   the matrices $W_{qk}$ of BERT, the remaining matrices have symmetry scores between {glue:text}`bert-outside` (see
 #   [the measurements in trained models](positions.py#in-trained-models)).

@@ -308,7 +308,7 @@ def sides_by_share_told(experiment: Planned) -> str:
             f"sequences of {length} characters with {joined_by_and(f'$q = {q:g}$' for q in rows['noise_right'])}"
             for length, rows in left_out.groupby("block_size")
         )
-        told.append(f"For lack of time, we left out the following runs of the plan: {where}.")
+        told.append(f"For lack of time, we left out the following planned runs: {where}.")
     return " ".join(told)
 
 
@@ -319,7 +319,7 @@ def sides_machines_told(experiment: Planned) -> str:
         return ""
     return (
         f"The plan required the same machine and the same commit for all runs. However, {spelled(sum(gpus))} of the"
-        f" {spelled(len(gpus))} recorded runs were made on a GPU, and the others were made on a CPU with later commits."
+        f" {spelled(len(gpus))} recorded runs were made on a GPU. The others were made on a CPU, with later versions of the code."
     )
 
 
