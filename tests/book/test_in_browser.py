@@ -58,14 +58,8 @@ const done = arguments[arguments.length - 1];
 const settled = window.MathJax && MathJax.startup ? MathJax.startup.promise : Promise.resolve();
 const ends = change => change.effect.getComputedTiming().endTime < Infinity;
 const still = () => Promise.allSettled(document.getAnimations().filter(ends).map(change => change.finished));
-const frames = n => new Promise(then => {
-  const next = left => (left ? requestAnimationFrame(() => next(left - 1)) : then());
-  next(n);
-});
-// an image of another width or theme is asked for when the window has changed
-const loaded = image => image.complete || new Promise(then => { image.onload = image.onerror = then; });
-settled.then(still).then(() => document.fonts.ready).then(() => frames(2))
-  .then(() => Promise.all([...document.images].map(loaded))).then(() => frames(4)).then(done);
+const frames = n => (n ? requestAnimationFrame(() => frames(n - 1)) : done());
+settled.then(still).then(() => document.fonts.ready).then(() => frames(4));
 """
 FOUND = """
 const done = arguments[arguments.length - 1];
@@ -121,12 +115,11 @@ const leaves = wide.filter(box => !stays(box));
 for (const box of wide) box.scrollLeft = 0;  // as a reader finds it: a scrolled table hides part of its buttons
 const edge = document.documentElement.clientWidth;
 const cut = box => {
-  if (box.getBoundingClientRect().right <= edge + 1) return false;
   for (let at = box; at && at !== document.body; at = at.parentElement) {
     const scrolls = /auto|scroll/.test(getComputedStyle(at).overflowX);
     if (scrolls && at.getBoundingClientRect().right <= edge + 1) return false;
   }
-  return true;
+  return box.getBoundingClientRect().right > edge + 1;
 };
 const name = e => e.id || e.outerHTML.slice(0, 80);
 const visible = [...document.querySelectorAll('.bd-article :is(mjx-container[display], figure > img, table, pre)')]
@@ -156,60 +149,43 @@ axe.run({exclude: [['mjx-container']]}, options).then(found => done(
 """
 # what depends on the theme or the width, and takes nine tenths of the time of axe
 LOOKS = ["color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size"]
-SCREEN, PHONE = 1280, 390
-# A page of each kind is looked at on all of these. The others are looked at where `EVERY_PAGE` says.
-SHOWN = [(SCREEN, "light"), (SCREEN, "dark"), (PHONE, "dark"), (PHONE, "light")]
-EVERY_PAGE = {(SCREEN, "light"), (PHONE, "dark")}
-KINDS = {"introduction", "positions", "errata", "score", "search"}
+KINDS = {"introduction", "positions", "errata", "score", "search"}  # pages of each kind, for both themes and widths
 
 
-@pytest.mark.parametrize("half", [0, 1], ids=["first half", "second half"])
-def test_every_page_opens_offline_and_can_be_used_by_everybody(built_book, browser, half):
+@pytest.mark.parametrize(("width", "themes"), [(1280, ("light", "dark")), (390, ("dark", "light"))])
+def test_every_page_opens_offline_and_can_be_used_by_everybody(built_book, browser, width, themes):
     """No console error, formulas and images there and described; axe-core objects to nothing; nothing is cut off."""
+    size = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     problems = []
     try:
-        for page in pages_of(built_book)[half::2]:
+        for page in pages_of(built_book):
             name = page.relative_to(built_book).as_posix()
-            problems += [f"{name}, {what}" for what in problems_of(browser, page, name)]
+            show_in(browser, themes[0])
+            browser.get_log("browser")
+            browser.get(page.as_uri())
+            problems += [f"{name}: {what}" for what in broken(browser, name)]
+            for theme in themes[: 2 if page.stem in KINDS else 1]:
+                show_in(browser, theme)
+                browser.execute_async_script(SETTLED)
+                found = browser.execute_script(SHAPE)
+                problems += [f"{name}, {theme}: {kind}: {what}" for kind in found for what in found[kind]]
+                # the structure of every page once; the looks of pages of each kind and of those with interactives
+                structure = (width, theme) == (1280, themes[0])
+                looks = page.stem in KINDS or "data-interactive=" in page.read_text("utf-8")
+                if structure or looks:
+                    only = "looks" if not structure else "" if looks else "structure"
+                    browser.execute_script(AXE)
+                    objections = browser.execute_async_script(JUDGED, LOOKS, only)
+                    problems += [f"{name}, {theme}: {what}" for what in objections]
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
     assert not problems, "\n".join(problems)
 
 
-def problems_of(browser, page, name):
-    """What is wrong with a page, each after the width and the theme.
-
-    The window of an open page becomes narrow, as a reader may make it. Pages of each kind and those with interactives
-    are opened again on the phone, since a script may ask for the width when it starts; their looks are judged, too.
-    """
-    judged = page.stem in KINDS or "data-interactive=" in page.read_text("utf-8")
-    opened = None  # at which width
-    for width, theme in SHOWN:
-        if page.stem not in KINDS and (width, theme) not in EVERY_PAGE:
-            continue
-        show_in(browser, width, theme)
-        first = opened is None
-        if first or (judged and width != opened):
-            browser.get_log("browser")
-            browser.get(page.as_uri())
-            browser.execute_script(AXE)
-            opened = width
-        browser.execute_async_script(SETTLED)
-        found = broken(browser, name) if (width, theme) in EVERY_PAGE else []
-        shape = browser.execute_script(SHAPE)
-        found += [f"{kind}: {what}" for kind in shape for what in shape[kind]]
-        if first or judged:
-            only = "looks" if not first else "" if judged else "structure"  # the structure of every page once
-            found += browser.execute_async_script(JUDGED, LOOKS, only)
-            browser.get_log("browser")  # axe looks for style sheets where there are none
-        yield from (f"{width} px, {theme}: {what}" for what in found)
-
-
-def show_in(browser, width, theme):
+def show_in(browser, theme):
     """With less motion the theme's buttons take their colours at once: halfway, a contrast is nobody's."""
-    size = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     wishes = {"prefers-color-scheme": theme, "prefers-reduced-motion": "reduce"}
     media = {"features": [{"name": name, "value": value} for name, value in wishes.items()]}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
