@@ -133,9 +133,9 @@ def argument_figure(met: dict[str, pd.Series], objective: Objective, bert: float
     panel.grid(False, axis="y")
     words = "; ".join(f"{name}: {number(v.mean(), 2)}" for name, v in met.items())
     caption = f"""The four requirements of the argument that the {objective} objective leads to symmetric updates, measured in
-    untrained models. Bars show the mean over {len(met[STEP])} models, and error bars show the standard deviation. The argument
-    is valid only if every bar reaches 1. The first bar shows the cosine between a sum over pairs of tokens and the exact gradient
-    of $W_{{qk}}$. The second bar shows the cosine between a training step and this gradient, and the triangle marks the value of
+    untrained models. Bars show the mean over {len(met[STEP])} models, and error bars show the standard deviation. The closer
+    the bars are to 1, the more symmetric are the updates that the argument predicts. The first bar shows the cosine between a
+    sum over pairs of tokens and the exact gradient of $W_{{qk}}$. The second bar shows the cosine between a training step and this gradient, and the triangle marks the value of
     this cosine for a head of BERT-base with random weights. The third bar shows the correlation between $\\beta_{{ij}}$ and
     $\\beta_{{ji}}$. The fourth bar shows the symmetry score of a sum over pairs with $\\beta_{{ij}} = \\beta_{{ji}}$."""
     alt = f"""Four horizontal bars, one for each requirement of the argument, where 1 is needed. {words}. A triangle at
