@@ -106,7 +106,7 @@ assert at_equal_loss.low > 0 and s_of_rotary["mixed"] < min(s_of_rotary["mask"],
 #   runs, which the plans list.
 # - Only the plan of the experiment in which we make one side of a character less informative includes a rule for models that
 #   do not learn. For the other experiments, we state in which cases the models did not learn.
-# - Of the {glue:text}`all-runs` runs on this page, {glue:text}`on-gpu` were made on a GPU, up to fifteen at a time, in single
+# - Of the {glue:text}`all-runs` runs on this page, {glue:text}`on-gpu` were made on a GPU, up to sixteen at a time, in single
 #   precision with TF32 matrix multiplication. The other {glue:text}`on-cpu` runs were made on CPUs. The page
 #   {doc}`Types of positional encoding <positions>` describes experiments with the same settings that were made on CPUs. On this
 #   page, encoders with learned position embeddings have a mean score of {glue:text}`s-table`, and encoders with rotary

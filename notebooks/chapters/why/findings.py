@@ -17,7 +17,6 @@ from scipy.stats import spearmanr
 
 from attngeo.experiments.runs.arms import LOSS
 from attngeo.experiments.runs.estimates import Estimate, over_seeds
-from attngeo.experiments.runs.experiments import read_experiment
 from attngeo.experiments.runs.numbers_in_words import as_score, joined_by_and, number, spelled, with_interval
 from attngeo.files.checkout import data
 from chapters import why
@@ -285,7 +284,7 @@ FEWEST_ARMS = 3  # from which a rank correlation is given
 
 
 def sides_by_share_told(experiment: Planned) -> str:
-    """Sentences on how the scores depend on the share of random characters, and on the arms that were left out."""
+    """Sentences on how the scores depend on the share of random characters, and on encoders that hardly learned."""
     told = []
     for length, rows in sides_table(experiment).groupby("characters"):
         if len(rows) >= FEWEST_ARMS:
@@ -300,26 +299,28 @@ def sides_by_share_told(experiment: Planned) -> str:
                 f"For the slowest waves in sequences of {length} characters, the mean score is {number(slowest[0], 2)} with"
                 f" $q = 0$ and {number(slowest[1], 2)} with $q = 1$."
             )
-    missing = [arm for arm in experiment.planned if not experiment.is_whole(arm)]
-    if missing:
-        settings = {read.arm: read.settings for read in read_experiment(data("runs", experiment.name)).runs}
-        left_out = pd.DataFrame([settings[arm] for arm in missing]).sort_values("noise_right")
-        where = joined_by_and(
-            f"sequences of {length} characters with {joined_by_and(f'$q = {q:g}$' for q in rows['noise_right'])}"
-            for length, rows in left_out.groupby("block_size")
-        )
-        told.append(f"For lack of time, we left out the following planned runs: {where}.")
+        if len(idle := rows[rows["held-out loss"] >= why.PLATEAU]):
+            of_idle = joined_by_and(f"$q = {q:g}$" for q in idle["q"])
+            losses = joined_by_and(number(loss, 2) for loss in idle["held-out loss"])
+            told.append(
+                f"The encoders with sequences of {length} characters and {of_idle} learned little more than the frequencies"
+                f" of characters (held-out loss: {losses} nats), so their scores are not evidence for or against the"
+                " explanation."
+            )
     return " ".join(told)
 
 
 def sides_machines_told(experiment: Planned) -> str:
     """On which machines the runs were made, because the plan asked for one."""
-    gpus = [bool(run.about["hardware"].get("gpu")) for by_seed in experiment.runs.values() for run in by_seed.values()]
-    if sum(gpus) in (0, len(gpus)):
+    abouts = [run.about for by_seed in experiment.runs.values() for run in by_seed.values()]
+    on_gpu = sum(bool(about["hardware"].get("gpu")) for about in abouts)
+    commits = {about["versions"]["commit"] for about in abouts}
+    if on_gpu in (0, len(abouts)) and len(commits) == 1:
         return ""
     return (
-        f"The plan required the same machine and the same commit for all runs. However, {spelled(sum(gpus))} of the"
-        f" {spelled(len(gpus))} recorded runs were made on a GPU. The others were made on a CPU, with later versions of the code."
+        f"The plan required the same machine and the same commit for all runs. However, {spelled(on_gpu)} of the"
+        f" {spelled(len(abouts))} runs were made on a GPU and the others on a CPU, and their code comes from"
+        f" {spelled(len(commits))} different commits."
     )
 
 

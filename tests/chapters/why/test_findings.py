@@ -1,5 +1,7 @@
 """The outcome of each plan on *Why?* is that of its rules, for every outcome that the rules know."""
 
+from collections import Counter
+
 import pandas as pd
 import pytest
 from chapters import why
@@ -161,7 +163,7 @@ def sides_of(*arms: str) -> Planned:
     return Planned(recorded.name, {arm: runs[findings.SIDES["q000" in arm]] for arm in arms}, recorded.planned)
 
 
-def test_only_complete_arms_of_the_sides_are_in_the_table_and_the_others_are_named():
+def test_only_complete_arms_of_the_sides_are_in_the_table():
     experiment = sides_of(*findings.SIDES, "n08-q050")
     experiment.runs["n08-q050"] = dict(list(experiment.runs["n08-q050"].items())[:4])
     shown = findings.sides_table(experiment)
@@ -170,8 +172,6 @@ def test_only_complete_arms_of_the_sides_are_in_the_table_and_the_others_are_nam
     assert list(shown["s between positions"]) == [text, noise]
     told = findings.sides_by_share_told(experiment)
     assert "rank correlation" not in told  # of two values of q
-    assert "8 characters with $q = 0$, $q = 0.5$ and $q = 1$" in told
-    assert "16 characters with $q = 0.25$, $q = 0.5$ and $q = 0.75$ and" in told
 
 
 def test_the_rank_correlation_of_the_sides_has_its_sign(monkeypatch):
@@ -179,12 +179,14 @@ def test_the_rank_correlation_of_the_sides_has_its_sign(monkeypatch):
     noise, text = (experiment.mean(arm, "position_symmetry") for arm in findings.SIDES)
     assert noise < text
     scores = {"s between positions": [0.9, 0.5, 0.4], "s of the slowest waves": [0.98, 0.97, 0.96]}
-    shown = pd.DataFrame({"characters": 16, "q": [0.0, 0.5, 1.0]} | scores)
+    shown = pd.DataFrame({"characters": 16, "q": [0.0, 0.5, 1.0], "held-out loss": [2.0, 2.1, why.PLATEAU]} | scores)
     monkeypatch.setattr(findings, "sides_table", lambda experiment: shown)
     assert findings.sides_by_share_told(experiment) == (
         "For sequences of 16 characters, the rank correlation between $q$ and the mean score is"
         " \N{MINUS SIGN}1.00 (three values of $q$). For the slowest waves in sequences of 16 characters, the mean score"
-        " is 0.98 with $q = 0$ and 0.96 with $q = 1$."
+        " is 0.98 with $q = 0$ and 0.96 with $q = 1$. The encoders with sequences of 16 characters and $q = 1$ learned"
+        " little more than the frequencies of characters (held-out loss: 2.60 nats), so their scores are not evidence"
+        " for or against the explanation."
     )
 
 
@@ -208,12 +210,19 @@ def test_the_readme_of_the_runs_counts_the_models_that_learned_little():
     assert "four of the five `white` encoders and two of the five `slow` encoders" in README
 
 
-def test_the_readme_of_the_runs_counts_those_of_the_sides():
+def test_the_readme_and_the_page_count_the_machines_and_commits_of_the_sides():
     recorded = why.planned("why_sides")
-    assert f"Of the 55 planned runs of `why_sides`, {recorded.recorded} are recorded" in README
-    gpus = [bool(run.about["hardware"].get("gpu")) for arm in findings.SIDES for run in recorded.runs[arm].values()]
-    assert "Five runs of the primary contrast" in README and sum(gpus) == 5
-    assert "five of the" in findings.sides_machines_told(recorded)  # none of the others was made on a GPU
+    abouts = [run.about for by_seed in recorded.runs.values() for run in by_seed.values()]
+    gpus, commits = (
+        Counter(about["versions"]["commit"][:8] for about in abouts if bool(about["hardware"].get("gpu")) is kind)
+        for kind in (True, False)
+    )
+    assert f"All {len(abouts)} planned runs of `why_sides` are recorded" in README
+    assert gpus == {"dbd8cea8": 5, "132e715e": 20} and commits == {"33cc7ddb": 25, "8d22a99e": 5}
+    assert "Five runs of the primary contrast" in README and "Thirty runs were made on a CPU" in README
+    assert "The last twenty runs" in README and "`132e715e`" in README
+    assert "25 of the 55 runs were made on a GPU" in findings.sides_machines_told(recorded)
+    assert "from four different commits" in findings.sides_machines_told(recorded)
 
 
 def test_decoders_that_hardly_learned_are_not_counted(monkeypatch):
