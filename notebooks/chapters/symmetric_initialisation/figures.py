@@ -110,6 +110,21 @@ def _label(plan: Setting) -> str:
 
 
 @house_style()
+def reasons_figure(compared: Mapping[str, Contrast]) -> CaptionedFigure:
+    """Differences of final losses in the two experiments on why a symmetric start may help."""
+    rows = [Row(f"{label} ({len(contrast)})", contrast, ENCODER) for label, contrast in compared.items()]
+    caption = (
+        "Differences in final held-out loss between encoders with different initial query and key weights. The encoders"
+        " have learned position embeddings unless the label says otherwise. Circles show means over seeds, horizontal lines show 95 %"
+        " confidence intervals, thin strokes show single seeds, and parentheses contain the number of seeds. A circle is"
+        f" filled if the interval excludes 0. The grey band marks differences of less than {BAND} nats."
+    )
+    told = "; ".join(f"{row.label} {as_nats(row.contrast.difference().value)}" for row in rows)
+    alt = f"Dot plot with confidence intervals and one row for each comparison. Mean differences in nats: {told}."
+    return CaptionedFigure(forest(rows, "difference in final loss (nats)", BAND), "fig-init-reasons", caption, alt)
+
+
+@house_style()
 def made_of(encoders: Iterable[Setting]) -> CaptionedFigure:
     """Final loss minus that of the random start: of equal queries and keys, of everything else, and of both."""
     rows = [

@@ -1,6 +1,7 @@
 """Errors planted in the claims of *Symmetric initialisation*: the claim, what is replaced, by what."""
 
 import torch
+from chapters.symmetric_initialisation.reasons import INDEFINITE, SELF_ATTENTION
 from chapters.symmetric_initialisation.starts import Setting
 from notebook_code import assigned, notebook
 from torch import nn
@@ -19,10 +20,15 @@ def berts(d, seed):
     return linear, linear
 
 
+def swap(setting, one, other):
+    """A setting with the runs of two starts exchanged."""
+    names = {one: other, other: one}
+    return Setting({names.get(arm, arm): runs for arm, runs in setting.arms.items()}, setting.pairs, setting.plan)
+
+
 def swapped(one, other="random"):
     """The settings that a function of the page gives, the runs of two starts exchanged."""
-    swap = {one: other, other: one}
-    return lambda right: [Setting({swap.get(a, a): arm for a, arm in s.arms.items()}, s.pairs, s.plan) for s in right()]
+    return lambda right: [swap(setting, one, other) for setting in right()]
 
 
 def text(percent):
@@ -36,6 +42,7 @@ later = assigned(persistent_percent=lambda c: c["first_crossing_percent"] + 1)
 loss = assigned(loss_symmetric=lambda c: c["loss_base"])
 table_1, web = "table_1_follows_from_the_released_curves", "web_table_repeats_table_1"
 flow, first = "flow_conserves_imbalance", "table_1_counts_the_first_touch"
+EXPERIMENT = "chapters.symmetric_initialisation.reasons.experiment"
 scale, plans = "scale_of_the_released_recipe", "symmetry_as_planned"
 
 PLANTED = [
@@ -46,6 +53,13 @@ PLANTED = [
     (plans, "of_plans", swapped("symmetric")),
     (plans, "BELOW_ZERO", (*BELOW_ZERO, "confirm_encoder_plain")),
     (plans, "BELOW_ZERO", BELOW_ZERO[1:]),
+    ("self_attention_helps", EXPERIMENT, lambda right, name: swap(right(name), INDEFINITE, "symmetric")),
+    ("self_attention_helps", EXPERIMENT, lambda right, name: swap(right(name), "random", "symmetric")),
+    (
+        "no_gain_with_rotary_positions",
+        EXPERIMENT,
+        lambda right, name: Setting(right(SELF_ATTENTION).arms, right(name).pairs),
+    ),
     ("symmetry_at_equal_scale", "encoders", swapped("symmetric", "released")),
     ("released_start_on_recorded_runs", "encoders", swapped("released")),
     ("symmetrys_part_of_the_gain", "encoders", swapped("default-linear")),

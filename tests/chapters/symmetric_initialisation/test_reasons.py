@@ -46,30 +46,45 @@ def made(first, **shifts):
 
 
 @pytest.mark.parametrize(
-    ("symmetric", "indefinite", "words"),
+    ("symmetric", "indefinite", "by_plan", "in_short"),
     [
-        (-0.1, -0.1, "Symmetry helps in these encoders even if"),
-        (-0.1, 0.0, "Symmetry alone does not help in these encoders."),
-        (0.1, 0.1, "The experiment does not show which"),
+        (-0.1, -0.1, "*symmetry helps*.", "comes from symmetry and not"),
+        (
+            -0.1,
+            0.0,
+            "*it is self-attraction that helps*.",
+            "experiment suggests that the gain does not come from symmetry",
+        ),
+        (0.1, 0.1, "*the result is inconclusive*.", "does not show whether"),
     ],
 )
-def test_the_sentence_follows_the_planted_differences(symmetric, indefinite, words):
-    told = reasons.reason_told(made(INDEFINITE, symmetric=symmetric, symmetric_indefinite=indefinite))
-    assert told.startswith(words) and "mean over five seeds" in told
+def test_the_sentences_follow_the_planted_differences(symmetric, indefinite, by_plan, in_short):
+    setting = made(INDEFINITE, symmetric=symmetric, symmetric_indefinite=indefinite)
+    told = reasons.reason_told(setting)
+    assert by_plan in told and in_short in reasons.reason_in_short(setting)
+    assert told.startswith("As in" if symmetric < 0 else "Unlike in")
+    assert "easily" not in told
+
+
+def test_a_narrow_margin_is_told():
+    setting = made(INDEFINITE, symmetric=-0.005, symmetric_indefinite=0.0)
+    assert "weakly suggests" in reasons.reason_in_short(setting)
+    assert "so the result could easily have been inconclusive" in reasons.reason_told(setting)
 
 
 @pytest.mark.parametrize(
-    ("shift", "words", "expected"),
+    ("shift", "by_plan", "excluded"),
     [
-        (0.0, "makes no difference", "This is what our explanation predicts."),
-        (-0.1, "helps as well", "Our explanation does not account for this difference."),
-        (0.1, "raises the final loss", "Our explanation does not account for this difference."),
+        (0.0, "there is *no difference*, as this explanation predicts.", True),
+        (-0.1, "symmetric initialisation is *faster*, which this explanation does not", False),
+        (0.1, "symmetric initialisation is *slower*, which this explanation does not", True),
     ],
 )
-def test_rotary_positions_are_judged_by_the_planted_difference(shift, words, expected):
-    setting = made("symmetric", symmetric=shift)
-    assert f"symmetric initialisation {words}: " in reasons.rotary_told(setting)
-    assert reasons.rotary_expected(setting) == expected
+def test_rotary_positions_are_judged_by_the_planted_difference(shift, by_plan, excluded):
+    learned, rotary = made("symmetric", symmetric=-0.1), made("symmetric", symmetric=shift)
+    told = reasons.rotary_told(learned, rotary)
+    assert f"Under the criteria of the plan, {by_plan}" in told
+    assert ("The interval excludes a gain as large as" in told) is excluded
 
 
 def test_nothing_is_compared_before_all_runs_are_recorded(monkeypatch):
