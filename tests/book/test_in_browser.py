@@ -129,6 +129,8 @@ return {
   wide: document.documentElement.scrollWidth > edge + 1 ? [`${document.documentElement.scrollWidth} px`] : [],
   leaves: leaves.map(name),
   cut: visible.filter(cut).map(name),
+  captions: [...document.querySelectorAll('.bd-article caption')]
+    .filter(e => e.offsetWidth > e.closest('div').clientWidth).map(e => name(e.parentElement)),
   // of a figure's labels the smallest are 8 points at its own size, 10.7 px
   small: labels.filter(i => edge < 500 && i.naturalWidth && i.clientWidth / i.naturalWidth < 10 / 10.7).map(name),
   stops: [...document.querySelectorAll('mjx-container[tabindex="0"], .math[tabindex="0"]')]
