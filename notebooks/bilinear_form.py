@@ -184,9 +184,9 @@ show(meaning_of_the_symmetry_score(d=d, seed=seed))
 # whereas *cat* may pay a lot of attention to *dog*. In a decoder, this difference is extreme, because no token attends to
 # the tokens after it.
 #
-# The symmetry of a query-key matrix is therefore a property of scores, not of attention weights. The softmax may break the
-# symmetry between rows, but the order within a row survives: the highest score of a row still receives the largest weight
-# ({prf:ref}`prop-2-1`, in the [details](bilinear_form_details.py)).
+# The symmetry of a query-key matrix is therefore a property of scores, not of attention weights. Because the softmax
+# normalises each row separately, it may break the symmetry. However, it preserves the order within each row: the highest
+# score of a row still receives the largest weight ({prf:ref}`prop-2-1` on the [details page](bilinear_form_details.py)).
 #
 # ## A layer can be symmetric although its heads are not
 #

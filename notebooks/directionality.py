@@ -216,8 +216,8 @@ def sizes_near(first: int, gamma: float) -> tuple[int, ...]:
 def when_the_sign_holds(gamma: float) -> str:
     """The condition that the sign needs, with its numbers at a threshold."""
     over, norms = rows_behind_one_column(gamma)
-    return rf"""The sign of the score is correct if the norms of the long columns add up to more than the norms of all rows
-        that count as long only by chance. At $\gamma = {gamma:g}$, up to {100 * over:.2g} % of the rows count as long by chance. If
+    return rf"""The sign of the score is correct if the sum of the norms of the long columns exceeds the sum of the norms of the
+        rows that exceed the threshold merely by chance. At $\gamma = {gamma:g}$, up to {100 * over:.2g} % of the rows exceed it by chance. If
         one column outgrows all others and $n$ is large, the score is close to $(a\sqrt n - 1)/(a\sqrt n + 1)$, where
         $a = {norms:.2g}$. For matrices with {first_positive_limit(gamma):,} or more rows, this value is positive, which is the wrong sign."""
 

@@ -52,8 +52,8 @@ from livingpaper.display.page import glue, show, table
 from attngeo.experiments.runs.numbers_in_words import as_percent, spelled
 
 SIX_DIGITS = 1e-6  # single precision, in which narrow weights were surveyed
-CHOSEN = """Each family counts once in each group. For the value of a family, we take the median over the layers of
-each model and average these medians over the models of the family."""
+CHOSEN = """Each family counts once in each group. To obtain one value for a family, we take the median over the
+layers of each model and average these medians over the models of the family."""
 OF_SUMS = f"{CHOSEN} We left out layers with a single head, because they have no sum over heads."
 PRINTED = {
     "printed": """\"[E]ncoder-only models remarkably show a higher degree of symmetry than decoder-only". This sentence is about sums
@@ -347,8 +347,9 @@ show(section_3_symmetric_parts_of_heads())
 # %% [markdown]
 # ## No single direction explains the increase
 #
-# Summing over heads might increase the symmetry because all heads share one direction, a few coordinates with large weights,
-# or the diagonal. We removed each of these parts from every head and scored the sum again. None of these parts explains the
+# There are three simple reasons why summing over heads might increase the symmetry: all heads might have one direction in
+# common, a few coordinates might have large weights in all heads, or the diagonal entries of all heads might be large. We
+# removed each of these parts from all heads, one part at a time, and scored the sum again. None of these parts explains the
 # increase.
 
 
@@ -398,7 +399,7 @@ table(
     "encoders remain more symmetric than decoders if we remove the largest coordinates, leading directions or diagonal",
     Verdict.HOLDS,
     remark=f"""We remove the same part from every head. If we remove the leading 10 % of the pairs of directions, we
-    can no longer tell whether summing over heads still increases the symmetry more in encoders than in decoders.
+    cannot tell whether summing over heads increases the symmetry more in encoders than in decoders.
     {OF_SUMS}""",
     ours=True,
 )

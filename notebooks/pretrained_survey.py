@@ -97,12 +97,12 @@ for name, value in {
 #   repeats another model, has random weights, was extracted incorrectly or is a different type of model (see [every
 #   point](pretrained_survey_details.py#every-released-point)).
 # - The {glue:text}`n-encoders` released encoders belong to only {glue:text}`n-families` families. If each family counts once, the
-#   encoder has the higher score in {glue:text}`pairs-of-families` pairs of families.
-# - We also scored the published weights of other models ourselves. Among these models, the encoder has the higher score in
+#   encoder family has the higher score in {glue:text}`pairs-of-families` pairs of families.
+# - We also scored the published weights of other models ourselves. Among these models, the encoder family has the higher score in
 #   {glue:text}`pairs-read` pairs of families ({glue:text}`share-read`). {glue:text}`which-read-text`
 # - In small models, the symmetry of encoders depends on [the type of positional encoding](why.py). Because
 #   {glue:text}`learned` released encoders have learned position embeddings, we cannot compare types of positional encoding here.
-# - We sort models by what their tokens attend to, and not by what they were trained to predict. The encoders of
+# - We classify models by what their tokens attend to, not by what the models were trained to predict. The encoders of
 #   {glue:text}`not-masked` were never trained to fill in masked tokens.
 # :::
 #

@@ -524,8 +524,8 @@ assert all(c.outcome() == NO_DIFFERENCE for c in by_themselves.values())
 #   for which $W_{k,h} = W_{q,h} S_h$ with a random symmetric orthogonal matrix $S_h$. At this width and at the usual scale,
 #   making queries and keys equal is only a mild change. Comparing the `scaled-symmetric` initialisation with the `scaled`
 #   initialisation is a stronger test than any comparison at the usual scale, but we found no effect in this comparison
-#   either. In wider encoders that were trained for longer, we compared the same initialisations [as
-#   planned](symmetric_initialisation.py#is-it-symmetry-that-helps).
+#   either. In [a planned experiment](symmetric_initialisation.py#is-it-symmetry-that-helps) with wider encoders and longer training,
+#   the interval of this difference only just excludes 0.
 # - *Sign.* We compared the `symmetric-indefinite` initialisation of encoders with the `skew` initialisation, for which $S_h$
 #   is skew-symmetric.
 # - *Values.* We compared the `scaled-values` initialisation of encoders, in which only the values have the released scale,

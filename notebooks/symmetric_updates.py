@@ -119,7 +119,7 @@ argument_figure(met, chosen, alignment(*BERT))
 #
 # ## A training step does not follow the gradient
 #
-# An optimiser updates the matrices $\Wq$ and $\Wk$, but not their product $\Wqk = \Wq \Wk\T$ directly. One step of gradient
+# An optimiser updates the matrices $\Wq$ and $\Wk$ rather than their product $\Wqk = \Wq \Wk\T$. One step of gradient
 # descent with learning rate $\eta$ therefore changes $\Wqk$ by
 #
 # $$

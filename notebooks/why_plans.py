@@ -351,7 +351,12 @@ Markdown(
 
 
 # %%
-@claim("Section 4.1", "(why, sides)", "encoders are symmetric because both sides are equally informative", ours=True)
+@claim(
+    "Section 4.1",
+    "(why, sides)",
+    "encoders become less symmetric if one side of a token is less informative",
+    ours=True,
+)
 def two_sides():
     sides, contrast = why.planned("why_sides"), findings.SIDES
     if not sides.is_whole(*contrast):
@@ -382,7 +387,8 @@ show(two_sides())
 # %% [markdown]
 # The plan also contains other values of $q$ and other sequence lengths ({numref}`tab-why-sides`). We expected the score to
 # decrease as $q$ increases, and to decrease less for longer sequences if slow waves look almost the same on both sides of a
-# character. The outcome does not depend on these runs.
+# character. The outcome does not depend on these runs. We had also planned to compare the score of the slowest waves with a
+# prediction from the phase of the leading wave, but we did not record this phase.
 
 # %% tags=["remove-input"]
 Markdown(f"{findings.sides_by_share_told(sides)} {findings.sides_machines_told(sides)}")

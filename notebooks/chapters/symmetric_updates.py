@@ -219,7 +219,7 @@ def told_in_training(outcome: Outcome, early: dict[str, Estimate], recorded: int
     )
     weak = "The paper does not say how strong the correlation has to be."
     if all(estimate.low > 0 for estimate in early.values()):
-        weak = f"However, the intervals lie above 0, so there is a weak correlation. {weak}"
+        weak = f"However, the intervals lie entirely above 0, so there is a correlation, although it is weak. {weak}"
     follows = {
         Outcome.MET: f"All three intervals lie above {ENOUGH:g}, the bound that we had fixed before the first run. By this"
         " criterion, the assumption is met early in training.",

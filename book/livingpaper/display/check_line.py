@@ -13,8 +13,9 @@ from livingpaper.display.tables import markdown_table
 
 MEANINGS = {  # the verdict with the gravest consequence for the paper comes first
     Verdict.CHANGES: "The statement is false as printed, and correcting it changes what the paper concludes.",
-    Verdict.UNDECIDED: "Our measurements do not settle this question: they are compatible with both answers, they"
-    " differ between cases, or they come from models that are too small or were trained too briefly.",
+    Verdict.UNDECIDED: "Our measurements do not settle this question, for at least one of three reasons: they are"
+    " compatible with both answers, they differ between cases, or they come from models that are too small or were"
+    " trained too briefly.",
     Verdict.SHORT: "We found the effect that we were testing for, but it is smaller or less certain than our plan"
     " required.",
     Verdict.ASSUMPTION: "The statement is true under an additional assumption, which the paper does not state.",

@@ -109,7 +109,7 @@ def _still(
     caption = f"""Scores and attention weights of the words of *the dog met my old cat* for a random query-key matrix with symmetry
     score $s$ = {s:g}. {given} After the softmax, however, the word *{one}* gives {share} of its attention weight
     to the word *{other}*, whereas *{other}* gives {share_back} to *{one}*. No other pair of words has attention weights that
-    differ so much. Each point on the right shows the two scores that a pair of random tokens give each other. The correlation between these two scores is $s$."""
+    differ so much. Each point on the right shows the two scores that two randomly chosen tokens give each other. The correlation between these two scores is $s$."""
     mirrored = "a mirror image of itself at the diagonal" if s == 1 else "not a mirror image of itself at the diagonal"
     alt = f"""Two heat maps of the words of a sentence and a cloud of points. The map of scores is {mirrored}, and the map
     of attention weights is not. The cloud of points has a correlation of about s = {s:g}."""

@@ -242,7 +242,7 @@ def symmetric_start() -> Finding:
         "small models, short runs",
         f"The paper reports that encoders with a symmetric initialisation need up to {printed:.0f} % fewer training"
         f" steps than randomly initialised encoders. We planned {spelled(len(asked))} comparisons of symmetrically and"
-        f" randomly initialised encoders. The symmetric initialisation clearly helped in {spelled(len(lower))} of"
+        f" randomly initialised encoders with learned position embeddings. The symmetric initialisation clearly helped in {spelled(len(lower))} of"
         f" these comparisons: it saved {extent(saved, as_percent)} of the training steps, and it did so again with new"
         " seeds. In none of the comparisons was it clearly harmful. However, by the paper's measure of speed-up, one"
         f" of our *randomly* initialised encoders can appear as much as {as_percent(by_chance)} faster than another."

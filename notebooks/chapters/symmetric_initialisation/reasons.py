@@ -1,21 +1,22 @@
 """Why a symmetric initialisation may help: two planned experiments, with other initial weights and other positions.
 
-`SELF_ATTENTION` separates the symmetry of W_qk from the stronger attention of tokens to themselves. `ROTARY` repeats the
-comparison with rotary positional encodings. Their plans, ``data/runs/EXPERIMENT/experiment.yml``, contain the rules.
+`SELF_ATTENTION` separates the symmetry of W_qk from self-attraction, which is the stronger attention of tokens to
+themselves and to tokens with similar embeddings. `ROTARY` repeats the comparison with rotary positional encodings. Their plans, ``data/runs/EXPERIMENT/experiment.yml``, contain the rules.
 """
 
 from enum import Enum
 from functools import cache
 
-from chapters.symmetric_initialisation.speed_ups import speed_up_of
-from chapters.symmetric_initialisation.starts import BAND, BASELINE, FOUND, Outcome, Setting
+from chapters.symmetric_initialisation.speed_ups import speed_up, speed_up_of
+from chapters.symmetric_initialisation.starts import BAND, BASELINE, Outcome, Setting
 from livingpaper.claims.results import Verdict
 from attngeo.choices import Initialisation
 from attngeo.errors import AttngeoError
 from attngeo.experiments.runs.arms import LOSS, Contrast, whole_arms
-from attngeo.experiments.runs.estimates import Estimate
+from attngeo.experiments.runs.estimates import NEVER, Estimate, difference_of_means
 from attngeo.experiments.runs.experiments import read_experiment
-from attngeo.experiments.runs.numbers_in_words import as_nats, as_percent, number, with_interval
+from attngeo.experiments.runs.numbers_in_words import as_nats, as_percent, joined_by_and, number, with_interval
+from attngeo.experiments.runs.plateaus import PLATEAU_OF_CHARACTERS
 from attngeo.files.checkout import data
 
 SELF_ATTENTION, ROTARY = "positions_start_indefinite", "positions_start_rotary"
@@ -26,7 +27,7 @@ class Reason(Enum):
     """What the plan `SELF_ATTENTION` concludes, in its words."""
 
     SYMMETRY = "symmetry helps"
-    DIAGONAL = "it is self-attraction"
+    SELF_ATTRACTION = "it is self-attraction"
     UNDECIDED = "undecided"
 
 
@@ -34,7 +35,7 @@ def reason_by_plan(minus_random: Estimate, minus_symmetric: Estimate) -> Reason:
     """The conclusion from the final loss of the indefinite start minus that of two others; random is judged first."""
     if minus_random.high < 0:
         return Reason.SYMMETRY
-    return Reason.DIAGONAL if minus_symmetric.low > 0 else Reason.UNDECIDED
+    return Reason.SELF_ATTRACTION if minus_symmetric.low > 0 else Reason.UNDECIDED
 
 
 @cache
@@ -63,46 +64,77 @@ def reason(indefinite: Setting) -> Reason:
     return reason_by_plan(*differences(indefinite))
 
 
+def narrow(indefinite: Setting) -> bool:
+    """Whether the conclusion that self-attraction helps rests on less than the negligible difference, `BAND`."""
+    return reason(indefinite) is Reason.SELF_ATTRACTION and differences(indefinite)[1].low < BAND
+
+
 def reason_in_short(indefinite: Setting) -> str:
-    """The conclusion of `SELF_ATTENTION` in one sentence."""
-    weakly = "weakly " if margin_told(indefinite) else ""
+    """The conclusion of `SELF_ATTENTION` in one sentence. A narrow margin counts as no conclusion."""
+    unclear = (
+        "A further planned experiment did not clarify whether this gain comes from symmetry itself or from the stronger"
+        " attention of tokens to themselves and to similar tokens."
+    )
+    if narrow(indefinite):
+        return unclear
     return {
-        Reason.SYMMETRY: "A further planned experiment suggests that the gain comes from symmetry and not from the stronger"
-        " attention of tokens to themselves.",
-        Reason.DIAGONAL: f"A further planned experiment {weakly}suggests that the gain does not come from symmetry but from"
-        " the stronger attention of tokens to themselves.",
-        Reason.UNDECIDED: "A further planned experiment does not show whether the gain comes from symmetry or from the"
-        " stronger attention of tokens to themselves.",
+        Reason.SYMMETRY: "A further planned experiment suggests that this gain comes from symmetry itself.",
+        Reason.SELF_ATTRACTION: "A further planned experiment suggests that this gain comes from the stronger attention of tokens"
+        " to themselves and to similar tokens, and not from symmetry itself.",
+        Reason.UNDECIDED: unclear,
     }[reason(indefinite)]
 
 
 def reason_told(indefinite: Setting) -> str:
-    """The conclusion of `SELF_ATTENTION` by its plan, with the numbers that decide it."""
-    of_random, of_symmetric = (with_interval(difference, as_nats) for difference in differences(indefinite))
-    repeated = indefinite.minus("symmetric").difference()
-    again = "As" if repeated.high < 0 else "Unlike"
+    """The conclusion of `SELF_ATTENTION` by its plan, with the numbers that decide it and how far they can be trusted."""
+    of_random, of_symmetric = differences(indefinite)
+    gain = indefinite.minus("symmetric").difference()
     conclusions = {
         Reason.SYMMETRY: "symmetry helps",
-        Reason.DIAGONAL: "it is self-attraction that helps",
-        Reason.UNDECIDED: "the result is inconclusive",
+        Reason.SELF_ATTRACTION: "self-attraction helps",
+        Reason.UNDECIDED: "the experiment is inconclusive",
     }
-    told = (
-        f"{again} in `{FOUND}`, symmetric initialisation clearly lowers the final loss: symmetric minus random is"
-        f" {with_interval(repeated, as_nats)} nats. With `{INDEFINITE}`, the final loss differs by {of_random} nats from the"
-        f" final loss with random initialisation, and by {of_symmetric} nats from the final loss with `symmetric`. Under the"
-        f" criteria of the plan, *{conclusions[reason(indefinite)]}*. {margin_told(indefinite)}"
-    )
-    return told.strip()
-
-
-def margin_told(indefinite: Setting) -> str:
-    """A warning if the conclusion that self-attraction helps depends on a narrow margin."""
-    _, of_symmetric = differences(indefinite)
-    if reason(indefinite) is not Reason.DIAGONAL or of_symmetric.low >= BAND:
-        return ""
+    doubts = []
+    if narrow(indefinite):
+        doubts.append(f"the last interval begins only {number(of_symmetric.low, 4)} nats above 0")
+    if of_random.low < gain.value < 0 and reason(indefinite) is not Reason.SYMMETRY:
+        doubts.append(
+            f"the interval for `{INDEFINITE}` initialisation includes a gain as large as that of `symmetric` initialisation"
+        )
+    doubt = f" However, {joined_by_and(doubts)}, so we do not consider the question settled." if doubts else ""
     return (
-        f"However, the interval of the difference from `symmetric` begins only {number(of_symmetric.low, 4)} nats above 0, so"
-        " the result could easily have been inconclusive with other seeds."
+        f"With `symmetric` initialisation, the final loss minus the final loss with random initialisation is"
+        f" {with_interval(gain, as_nats)} nats. With `{INDEFINITE}` initialisation, this difference is"
+        f" {with_interval(of_random, as_nats)} nats. The difference between `{INDEFINITE}` and `symmetric` initialisation is"
+        f" {with_interval(of_symmetric, as_nats)} nats. Under the criteria of the plan, we conclude that"
+        f" *{conclusions[reason(indefinite)]}*.{doubt}"
+    )
+
+
+def earlier_version_told(indefinite: Setting, repeated: Setting) -> str:
+    """What the first version of `SELF_ATTENTION` would have concluded, which named the recorded runs of another plan."""
+    arm = indefinite.arms[INDEFINITE]
+    compared = [Contrast(arm, repeated.arms[other]).difference() for other in (BASELINE, "symmetric")]
+    conclusion = reason_by_plan(*compared)
+    outcome = "the same" if conclusion is reason(indefinite) else "different"
+    if conclusion is Reason.UNDECIDED is not reason(indefinite):
+        outcome = "inconclusive"
+    return (
+        "If we compare these encoders with the recorded runs that the first version of the plan named, the difference between"
+        f" `{INDEFINITE}` and"
+        f" `symmetric` initialisation is {with_interval(compared[1], as_nats)} nats, so the outcome would have been {outcome}."
+    )
+
+
+def course_told(indefinite: Setting, step: int = 1000) -> str:
+    """When during training the gain of the symmetric start appears."""
+    contrast = indefinite.minus("symmetric")
+    early = contrast.difference(lambda run: float(run.curve(LOSS).loc[step]))
+    if early.high < 0:
+        return f"The gain is already there at step {step:,}."
+    return (
+        f"The gain appears late in training. At step {step:,}, the difference between `symmetric` and random initialisation is"
+        f" {with_interval(early, as_nats)} nats."
     )
 
 
@@ -115,34 +147,52 @@ ROTARY_VERDICTS = {  # on the statement that there is no gain
 }
 
 
-def rotary_told(learned: Setting, rotary: Setting) -> str:
-    """The outcome of `ROTARY` by its plan, and whether it excludes the gain with learned positions."""
-    difference, gain = (setting.minus("symmetric").difference() for setting in (rotary, learned))
+def rotary_told(rotary: Setting) -> str:
+    """The outcome of `ROTARY` by its plan."""
     conclusions = {
         Outcome.SAME: "there is *no difference*, as this explanation predicts",
         Outcome.MUCH_FASTER: "symmetric initialisation is *faster*, which this explanation does not predict",
         Outcome.FASTER: "symmetric initialisation is *faster*, which this explanation does not predict",
         Outcome.SLOWER: "symmetric initialisation is *slower*, which this explanation does not predict",
-        Outcome.UNDECIDED: f"the result is *undecided*, because the interval does not lie within ±{BAND:g} nats",
+        Outcome.UNDECIDED: "the result is *inconclusive*, because the interval includes 0 but does not lie within"
+        f" ±{BAND:g} nats",
     }
-    told = (
-        f"With rotary positions, symmetric initialisation changes the final loss by {with_interval(difference, as_nats)} nats."
-        f" Under the criteria of the plan, {conclusions[rotary.outcome]}."
+    return (
+        "With rotary positions, the final loss with `symmetric` initialisation minus the final loss with random initialisation"
+        f" is {with_interval(rotary.primary.difference(), as_nats)} nats. Under the criteria of the plan,"
+        f" {conclusions[rotary.outcome]}."
     )
-    if gain.value < difference.low:
-        told += " The interval excludes a gain as large as the one that we measured with learned position embeddings."
-    return told
+
+
+def gains_compared(learned: Setting, rotary: Setting) -> Estimate:
+    """Gain with learned positions minus gain with rotary positions, whose seeds differ, so that nothing is paired."""
+    return difference_of_means(rotary.minus("symmetric").differences(), learned.minus("symmetric").differences())
+
+
+def steps_on_plateau(setting: Setting) -> float:
+    """The first recorded step with a held-out loss below the plateau, for the random start; mean over seeds."""
+    losses = setting.arms[BASELINE].curves(LOSS)
+    return float((losses < PLATEAU_OF_CHARACTERS).idxmax().mean())
 
 
 def steps_told(learned: Setting, rotary: Setting) -> str:
-    """The shares of training steps that symmetric initialisation saves, and the losses, for both types of positions."""
-    saved = [with_interval(speed_up_of(setting.minus("symmetric")), as_percent) for setting in (learned, rotary)]
-    losses = [number(setting.arms[BASELINE].mean(LOSS), 2) for setting in (learned, rotary)]
+    """The shares of training steps that symmetric initialisation saves, and those that rotary positions save."""
+    with_table, with_rotary = (speed_up_of(setting.minus("symmetric")) for setting in (learned, rotary))
+    share = as_percent(with_rotary.value)
+    if with_rotary.low == NEVER:
+        share = f"{share} (at most {as_percent(with_rotary.high)} at the upper end of the interval)"
+    steps, *losses = (
+        learned.arms[BASELINE].curves(LOSS).index.to_numpy(),
+        *(setting.arms[BASELINE].curves(LOSS).to_numpy().T for setting in (rotary, learned)),
+    )
+    saved = speed_up(steps, *losses)
+    ends = [number(setting.arms[BASELINE].mean(LOSS), 2) for setting in (learned, rotary)]
     return (
-        f"By our measure, symmetric initialisation saves {saved[0]} of the training steps with learned position embeddings"
-        f" and {saved[1]} with rotary positions. Rotary positions themselves matter far more: with random initialisation,"
-        f" the final loss is {losses[1]} nats with rotary positions and {losses[0]} nats with learned position embeddings"
-        " (means over different seeds)."
+        f"By our measure, symmetric initialisation saves {with_interval(with_table, as_percent)} of the training steps with"
+        f" learned position embeddings and {share} with rotary positions. The type of positional encoding matters far more"
+        " than the initialisation. With random initialisation, encoders with rotary positions need"
+        f" {as_percent(saved.value)} fewer training steps to reach the final loss of encoders with learned position embeddings"
+        f" ({ends[0]} nats), and their own final loss is {ends[1]} nats."
     )
 
 

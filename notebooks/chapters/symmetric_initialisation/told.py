@@ -9,7 +9,7 @@ from chapters.symmetric_initialisation.starts import AGAIN, FOUND, Outcome, Sett
 from attngeo.experiments.runs.estimates import LEVEL, NEVER
 from attngeo.experiments.runs.numbers_in_words import as_percent, extent, joined_by_and, number, spelled
 
-COUNTED = "planned comparisons of small encoders"
+COUNTED = "planned comparisons of small encoders with learned position embeddings"
 
 
 def of_encoders(plans: Sequence[Setting]) -> list[Setting]:

@@ -248,10 +248,12 @@ def sides_told(experiment: Planned) -> str:
     """What the experiment found once the runs of its main comparison are complete, with the scores of both arms."""
     found = sides(experiment)
     noise, text = (number(experiment.mean(arm, "position_symmetry"), 2) for arm in SIDES)
+    remains = "Most of the symmetry therefore remains. " if experiment.mean(SIDES[0], "position_symmetry") > 0.5 else ""
     return (
         f"Under the criteria of the plan, the prediction is *{PLAIN[found.outcome]}*: {found.found}. The mean"
         f" score of the encoders is {text} if the characters to the right are unchanged, and {noise} if all of them are random."
-    )
+        f" {remains}"
+    ).strip()
 
 
 def sides_table(experiment: Planned) -> pd.DataFrame:
@@ -287,6 +289,15 @@ def sides_by_share_told(experiment: Planned) -> str:
     """Sentences on how the scores depend on the share of random characters, and on encoders that hardly learned."""
     told = []
     for length, rows in sides_table(experiment).groupby("characters"):
+        idle = rows[rows["held-out loss"] >= why.PLATEAU]
+        if len(idle):
+            of_idle = joined_by_and(f"$q = {q:g}$" for q in idle["q"])
+            losses = joined_by_and(number(loss, 2) for loss in idle["held-out loss"])
+            told.append(
+                f"For sequences of {length} characters, the encoders with {of_idle} learned little more than the"
+                f" frequencies of characters (held-out loss: {losses} nats), so we do not compare them with other encoders."
+            )
+            continue
         if len(rows) >= FEWEST_ARMS:
             correlation = number(float(spearmanr(rows["q"], rows["s between positions"]).statistic), 2)
             told.append(
@@ -296,31 +307,28 @@ def sides_by_share_told(experiment: Planned) -> str:
         slowest = rows.set_index("q")["s of the slowest waves"]
         if {0, 1} <= set(slowest.index):
             told.append(
-                f"For the slowest waves in sequences of {length} characters, the mean score is {number(slowest[0], 2)} with"
-                f" $q = 0$ and {number(slowest[1], 2)} with $q = 1$."
-            )
-        if len(idle := rows[rows["held-out loss"] >= why.PLATEAU]):
-            of_idle = joined_by_and(f"$q = {q:g}$" for q in idle["q"])
-            losses = joined_by_and(number(loss, 2) for loss in idle["held-out loss"])
-            told.append(
-                f"The encoders with sequences of {length} characters and {of_idle} learned little more than the frequencies"
-                f" of characters (held-out loss: {losses} nats), so their scores are not evidence for or against the"
-                " explanation."
+                f"For the slowest waves in these sequences, the mean score is {number(slowest[0], 2)} with $q = 0$ and"
+                f" {number(slowest[1], 2)} with $q = 1$."
             )
     return " ".join(told)
 
 
 def sides_machines_told(experiment: Planned) -> str:
-    """On which machines the runs were made, because the plan asked for one."""
-    abouts = [run.about for by_seed in experiment.runs.values() for run in by_seed.values()]
-    on_gpu = sum(bool(about["hardware"].get("gpu")) for about in abouts)
-    commits = {about["versions"]["commit"] for about in abouts}
-    if on_gpu in (0, len(abouts)) and len(commits) == 1:
+    """On which machines and with how many versions of the code the runs were made, because the plan asked for one."""
+    machines = {
+        arm: [bool(run.about["hardware"].get("gpu")) for run in by_seed.values()]
+        for arm, by_seed in experiment.runs.items()
+    }
+    every = [on_gpu for arm in machines.values() for on_gpu in arm]
+    commits = {run.about["versions"]["commit"] for by_seed in experiment.runs.values() for run in by_seed.values()}
+    if len(set(every)) == 1 and len(commits) == 1:
         return ""
+    main = [on_gpu for arm in SIDES for on_gpu in machines.get(arm, [])]
     return (
-        f"The plan required the same machine and the same commit for all runs. However, {spelled(on_gpu)} of the"
-        f" {spelled(len(abouts))} runs were made on a GPU and the others on a CPU, and their code comes from"
-        f" {spelled(len(commits))} different commits."
+        f"The plan required the same machine and the same commit for all runs. However, {spelled(sum(every))} of the"
+        f" {spelled(len(every))} runs were made on a GPU and the others on CPUs, and their code comes from"
+        f" {spelled(len(commits))} different commits. In the main comparison, {spelled(sum(main))} of the"
+        f" {spelled(len(main))} runs were made on a GPU."
     )
 
 

@@ -53,8 +53,8 @@ PLANTED = [
     (plans, "of_plans", swapped("symmetric")),
     (plans, "BELOW_ZERO", (*BELOW_ZERO, "confirm_encoder_plain")),
     (plans, "BELOW_ZERO", BELOW_ZERO[1:]),
-    ("self_attention_helps", EXPERIMENT, lambda right, name: swap(right(name), INDEFINITE, "symmetric")),
-    ("self_attention_helps", EXPERIMENT, lambda right, name: swap(right(name), "random", "symmetric")),
+    ("self_attraction_helps", EXPERIMENT, lambda right, name: swap(right(name), INDEFINITE, "symmetric")),
+    ("self_attraction_helps", EXPERIMENT, lambda right, name: swap(right(name), "random", "symmetric")),
     (
         "no_gain_with_rotary_positions",
         EXPERIMENT,

@@ -157,13 +157,13 @@ def judged(outcome, plan="a plan"):
         ([Outcome.MUCH_FASTER], "In our planned comparison of small encoders, symmetric initialisation clearly helped"),
         (
             [Outcome.MUCH_FASTER] * 2,
-            "In both planned comparisons of small encoders, symmetric initialisation clearly",
+            "In both planned comparisons of small encoders with learned position embeddings, symmetric",
         ),
         (
             [Outcome.MUCH_FASTER, Outcome.SAME],
             "In the other comparison, symmetric initialisation saved few or no training steps",
         ),
-        ([Outcome.SAME, Outcome.UNDECIDED], "In none of our two planned comparisons of small encoders did symmetric"),
+        ([Outcome.SAME, Outcome.UNDECIDED], "In none of our two planned comparisons of small encoders with learned"),
         (
             [Outcome.SLOWER, Outcome.SAME],
             "In one of the two comparisons, symmetric initialisation raised the final loss.",
