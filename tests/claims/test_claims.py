@@ -3,8 +3,9 @@
 import pytest
 import torch
 from beartype import beartype
+from beartype.roar import BeartypeCallHintViolation
 from claim_code import NotebookCode, with_code
-from jaxtyping import Float, TypeCheckError, jaxtyped
+from jaxtyping import Float, jaxtyped
 from livingpaper.claims.claim import Verdict, claim, claims_of, compare, exact
 from livingpaper.claims.results import WordingError
 from livingpaper.display.check_line import check_line
@@ -94,5 +95,5 @@ def test_a_notebook_gives_its_definitions_alone_with_their_shapes_checked():
     module = {"_checked": jaxtyped(typechecker=beartype), "Float": Float, "Tensor": torch.Tensor}
     exec(compile(definitions(text), "page", "exec"), module)
     assert (module["n"], module["N"]) == (1, 2) and "shown" not in module
-    with pytest.raises(TypeCheckError):
+    with pytest.raises(BeartypeCallHintViolation):
         module["f"](torch.ones(2, 3))
