@@ -7,9 +7,12 @@ reads captions, labels and results of checks from the metadata of the outputs, u
 import html
 import json
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import pandas as pd
 from IPython.display import display
+from nbformat import NotebookNode
 
 from attngeo.errors import ParameterError
 from attngeo.plot import METADATA_KEY
@@ -18,7 +21,7 @@ from livingpaper.claims.results import Result
 from livingpaper.display.check_line import badge, check_line
 from livingpaper.display.tables import markdown_table
 
-__all__ = ["badge", "glue", "show", "table"]
+__all__ = ["badge", "glue", "outputs", "show", "table"]
 
 GLUE_PREFIX = "application/papermill.record/"  # no front end shows this type; MyST-NB looks for it
 
@@ -82,3 +85,10 @@ def table(
         raw=True,
         metadata={METADATA_KEY: {"table": {"name": name, "caption": caption} | ({"folded": folded} if folded else {})}},
     )
+
+
+def outputs(run: NotebookNode) -> Iterator[tuple[NotebookNode, dict[str, Any]]]:
+    """Each output of an executed chapter, with what `show`, `table` or a figure recorded about it."""
+    for cell in run.cells:
+        for output in cell.get("outputs", []):
+            yield output, output.get("metadata", {}).get(METADATA_KEY, {})

@@ -7,7 +7,7 @@ macros of the book. Here each of them is replaced by what the book shows in its 
 import ast
 import copy
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,12 +19,13 @@ from nbformat import NotebookNode
 from pybtex.database import Entry, parse_file
 
 from attngeo.plot import METADATA_KEY
-from livingpaper.display.page import GLUE_PREFIX
+from livingpaper.display.page import GLUE_PREFIX, outputs
 
-_FENCE = re.compile(r"^(`{3,}|~{3,}|:{3,})(?:\{([\w:-]+)\})?\s*(.*)$")
-_OPTION = re.compile(r"^:([\w-]+):\s*(.*)$")
+_FENCED = re.compile(r"^(`{3,}|~{3,}|:{3,})(?:\{([\w:-]+)\})?[ ]*([^\n]*)\n(.*?)^\1[ ]*$", re.M | re.S)
+_OPTIONS = re.compile(r"\A(:[\w-]+:.*\n)+")
 _ROLE = re.compile(r"\{([\w:]+)\}`([^`]*)`")
 _CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.S)
+_ARGUMENT = r"\s*\{((?:[^{}]|\{[^{}]*\})*)\}"  # of a TeX macro; it may contain braces, but no braces within braces
 _LABEL_OF_EQUATION = re.compile(r"\$\$[ ]*\(([\w-]+)\)")
 _LINK_TO_PAGE = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\((?:[\w./-]+\.(?:py|md|html))?(?:#[\w-]+)?\)")
 _STATEMENT = re.compile(r"\{prf:[a-z]+\} *(.*)\n(?:# )?:label: *(\S+)")
@@ -63,31 +64,31 @@ def plain_notebook(run: NotebookNode, checkout: Path) -> NotebookNode:
         if cell.cell_type == "markdown":
             cell.source = _plain(cell.source, page)
         elif cell.cell_type == "code":
-            cell.outputs = [shown for output in cell.outputs for shown in _outputs(output, page)]
-            _fold(cell)
+            cell.outputs = [shown for output in cell.outputs for shown in _shown(output, page)]
+            if {"remove-cell", "remove-input"} & set(cell.metadata.get("tags", [])):
+                cell.metadata["jupyter"] = {"source_hidden": True}
     return notebook
 
 
-def _outputs(output: NotebookNode, page: _Page) -> Iterator[NotebookNode]:
-    """An output with its number and caption; nothing for a number that the text holds."""
+def _shown(output: NotebookNode, page: _Page) -> Iterator[NotebookNode]:
+    """An output with its number and caption; nothing for a number that the text contains."""
     if "scrapbook" in output.get("metadata", {}):
         return
-    data, ours = output.get("data", {}), output.get("metadata", {}).get(METADATA_KEY, {})
+    data, about = output.get("data", {}), output.get("metadata", {}).get(METADATA_KEY, {})
     if "text/markdown" in data:
         data["text/markdown"] = _plain(data["text/markdown"], page)
-    if "table" in ours:
-        data["text/markdown"] = f"**{page.numbers[ours['table']['name']]}.** {data['text/markdown']}"
+    if "table" in about:
+        data["text/markdown"] = f"**{page.numbers[about['table']['name']]}.** {data['text/markdown']}"
     yield output
-    if "figure" in ours:
-        number, caption = page.numbers[ours["figure"]["name"]], _plain(ours["figure"]["caption"], page)
+    if "figure" in about:
+        number, caption = page.numbers[about["figure"]["name"]], _plain(about["figure"]["caption"], page)
         yield nbformat.v4.new_output("display_data", {"text/markdown": f"**{number}.** {caption}"})
 
 
-def _fold(cell: NotebookNode) -> None:
-    """Hide in Jupyter what the book does not show."""
-    tags = cell.metadata.get("tags", [])
-    if {"remove-cell", "remove-input"} & set(tags):
-        cell.metadata["jupyter"] = {"source_hidden": True}
+def elsewhere(label: str) -> str:
+    """Words for a figure, a table or an equation on another page, whose number is not known here."""
+    kinds = {"fig": "a figure of the book", "tab": "a table of the book"}
+    return kinds.get(label.partition("-")[0], "an equation of the book")
 
 
 # what a chapter refers to
@@ -95,30 +96,22 @@ def _fold(cell: NotebookNode) -> None:
 
 def _glued(notebook: NotebookNode) -> Iterator[tuple[str, str]]:
     """Names and texts of what the cells glued."""
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            if "scrapbook" in output.get("metadata", {}):
-                text = ast.literal_eval(output.data[f"{GLUE_PREFIX}text/plain"])
-                yield output.metadata["scrapbook"]["name"], text
+    for output, _ in outputs(notebook):
+        if "scrapbook" in output.get("metadata", {}):
+            text = ast.literal_eval(output.data[f"{GLUE_PREFIX}text/plain"])
+            yield output.metadata["scrapbook"]["name"], text
 
 
 def _numbers(notebook: NotebookNode) -> dict[str, str]:
     """Numbers of figures, tables and equations by their labels, in the order of the notebook."""
-    figures: list[str] = []
-    tables: list[str] = []
-    equations: list[str] = []
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            equations += _LABEL_OF_EQUATION.findall(cell.source)
-        for output in cell.get("outputs", []):
-            ours = output.get("metadata", {}).get(METADATA_KEY, {})
-            figures += [ours["figure"]["name"]] if "figure" in ours else []
-            tables += [ours["table"]["name"]] if "table" in ours else []
-    return {
-        **{label: f"Figure {n}" for n, label in enumerate(figures, 1)},
-        **{label: f"Table {n}" for n, label in enumerate(tables, 1)},
-        **{label: f"({n})" for n, label in enumerate(equations, 1)},
+    described = [about for _, about in outputs(notebook)]
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    labels = {
+        "Figure {}": [about["figure"]["name"] for about in described if "figure" in about],
+        "Table {}": [about["table"]["name"] for about in described if "table" in about],
+        "({})": _LABEL_OF_EQUATION.findall(text),
     }
+    return {label: words.format(n) for words, found in labels.items() for n, label in enumerate(found, 1)}
 
 
 def _statements(checkout: Path, notebook: NotebookNode) -> dict[str, str]:
@@ -142,31 +135,19 @@ def _cited(entry: Entry) -> str:
 
 def _plain(text: str, page: _Page) -> str:
     """MyST as Markdown, block by block."""
-    lines, blocks, waiting = text.splitlines(), [], []
-    place = 0
-    while place < len(lines):
-        opening = _FENCE.match(lines[place])
-        if opening is None:
-            waiting.append(lines[place])
-            place += 1
-            continue
-        blocks.append(_inline("\n".join(waiting), page))
-        waiting = []
-        fence, name, title = opening.groups()
-        end = next((i for i in range(place + 1, len(lines)) if lines[i].rstrip() == fence), len(lines))
-        body = lines[place + 1 : end]
-        blocks.append(_directive(name, title, body, page) if name else "\n".join(lines[place : end + 1]))
-        place = end + 1
-    blocks.append(_inline("\n".join(waiting), page))
+    blocks, end = [], 0
+    for fenced in _FENCED.finditer(text):
+        blocks.append(_inline(text[end : fenced.start()].removesuffix("\n"), page))
+        _, name, title, content = fenced.groups()
+        blocks.append(_directive(name, title, content, page) if name else fenced[0])
+        end = fenced.end() + 1
+    blocks.append(_inline(text[end:], page))
     return "\n".join(block for block in blocks if block)
 
 
-def _directive(name: str, title: str, lines: Sequence[str], page: _Page) -> str:
+def _directive(name: str, title: str, content: str, page: _Page) -> str:
     """A statement or a note under its title in bold, and what the book folds as an HTML element that unfolds."""
-    body = list(lines)
-    while body and _OPTION.match(body[0]):
-        body.pop(0)
-    content = _plain("\n".join(body).strip("\n"), page)
+    content = _plain(_OPTIONS.sub("", content).strip("\n"), page)
     title = _inline(title, page)
     if name == "dropdown":
         return f"\n<details><summary>{title}</summary>\n\n{content}\n\n</details>\n"
@@ -183,7 +164,11 @@ def _inline(text: str, page: _Page) -> str:
     text = _ROLE.sub(partial(_role, page=page), text)
     text = _LINK_TO_PAGE.sub(r"\1", text)
     text = _LABEL_OF_EQUATION.sub(lambda found: rf"\tag{{{page.numbers[found[1]].strip('()')}}}" + "\n$$", text)
-    return _outside_code(text, lambda part: _expanded(part, page.macros))
+    pieces, end = [], 0
+    for code in _CODE.finditer(text):
+        pieces += [_expanded(text[end : code.start()], page.macros), code[0]]
+        end = code.end()
+    return "".join([*pieces, _expanded(text[end:], page.macros)])
 
 
 def _role(found: re.Match, page: _Page) -> str:
@@ -195,50 +180,20 @@ def _role(found: re.Match, page: _Page) -> str:
     if role == "prf:ref":
         return page.statements[target]
     if role in ("numref", "eq"):
-        elsewhere = {"fig": "a figure of the book", "tab": "a table of the book"}
-        kind = target.partition("-")[0]
-        return page.numbers.get(target, elsewhere.get(kind, "an equation of the book"))
+        return page.numbers.get(target) or elsewhere(target)
     return target
-
-
-def _outside_code(text: str, change: Callable[[str], str]) -> str:
-    """The text with all changed but code between backticks."""
-    pieces, end = [], 0
-    for code in _CODE.finditer(text):
-        pieces += [change(text[end : code.start()]), code[0]]
-        end = code.end()
-    return "".join([*pieces, change(text[end:])])
 
 
 def _expanded(text: str, macros: Mapping[str, Any]) -> str:
     r"""TeX with each macro replaced by its text, ``\norm{M}`` by ``\lVert M \rVert``."""
     for name, meaning in macros.items():
-        pattern = re.compile(rf"\\{name}(?![A-Za-z])")
         body, arguments = (meaning, 0) if isinstance(meaning, str) else meaning
-        while found := pattern.search(text):
-            end, values = found.end(), []
-            for _ in range(arguments):
-                value, end = _argument(text, end)
-                values.append(value)
-            written = body
-            for number, value in enumerate(values, 1):
+        use = re.compile(rf"\\{name}(?![A-Za-z])" + arguments * _ARGUMENT)
+        while found := use.search(text):
+            written, rest = body, text[found.end() :]
+            for number, value in enumerate(found.groups(), 1):
                 written = written.replace(f"#{number}", value)
-            # a command that ends in a letter needs a space before one that follows
-            space = " " if re.search(r"\\[A-Za-z]+$", written) and text[end : end + 1].isalpha() else ""
-            text = f"{text[: found.start()]}{written}{space}{text[end:]}"
+            if re.search(r"\\[A-Za-z]+$", written) and rest[:1].isalpha():
+                written += " "  # otherwise the letter would become part of the command
+            text = f"{text[: found.start()]}{written}{rest}"
     return text
-
-
-def _argument(text: str, start: int) -> tuple[str, int]:
-    """The argument of a macro, in braces or a single token, and where it ends."""
-    while text[start].isspace():
-        start += 1
-    if text[start] != "{":
-        token = re.compile(r"\\[A-Za-z]+|.").match(text, start)
-        return token[0], token.end()
-    depth = 0
-    for place in range(start, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[place], 0)
-        if depth == 0:
-            return text[start + 1 : place], place + 1
-    raise ValueError(f"a macro's argument has no end: {text[start : start + 40]!r}")

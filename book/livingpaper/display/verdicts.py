@@ -13,10 +13,10 @@ from nbformat import NotebookNode
 
 from attngeo.errors import AttngeoError
 from attngeo.files.checkout import chapters, current_profile, root, runs, summaries
-from attngeo.plot import METADATA_KEY
 from livingpaper.claims.published import of_the_paper, statements
 from livingpaper.claims.results import Verdict
 from livingpaper.display.check_line import MEANINGS, badge
+from livingpaper.display.page import outputs
 
 BY_CONSEQUENCE = tuple(
     MEANINGS
@@ -101,12 +101,7 @@ def account(reports: Iterable[Mapping]) -> Account:
 
 def reports(chapter: str, run: NotebookNode) -> list[dict[str, Any]]:
     """The results that an executed chapter shows, as `Result.to_dict` writes them, with the chapter's name added."""
-    found = []
-    for cell in run.cells:
-        for output in cell.get("outputs", []):
-            shown = output.get("metadata", {}).get(METADATA_KEY, {})
-            found += [dict(result) | {"chapter": chapter} for result in shown.get("results", [])]
-    return found
+    return [dict(result) | {"chapter": chapter} for _, about in outputs(run) for result in about.get("results", [])]
 
 
 def reported_checks() -> list[dict[str, Any]]:
