@@ -3,20 +3,22 @@
 import html
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import numpy as np
 from execute import ROOT
+from livingpaper.display.page import outputs
 from livingpaper.display.plain_notebook import plain_notebook
 from nbformat import NotebookNode
 
 from attngeo.files.atomic import write_text
-from attngeo.plot import METADATA_KEY, NARROW_SVG
+from attngeo.plot import NARROW_SVG
 
 FIGURES = "figures"  # folder in the built book
+FOR_NARROW = '<source media="(max-width: 600px)" srcset="{}" />'
 PREVIEW = "_static/preview.png"  # drawn by `python -m chapters.introduction.front_figure`
 LONGEST_DESCRIPTION = 400  # characters
 # TeX in a description, as somebody would type it into a message
@@ -28,7 +30,7 @@ PLAIN_TEX = {
     r"\\[,;!]": " ",
     r"\\[A-Za-z]+|[\\{}$]": "",
 }
-COLOUR = re.compile(": #([0-9a-f]{6})")  # a colour in the styles of matplotlib's SVG
+COLOUR = re.compile("(?<=: #)[0-9a-f]{6}")  # in the styles of matplotlib's SVG
 HALF_TURN = np.array(  # rotates hues by 180 degrees, as in the specification of CSS filters
     [[-0.574, 1.430, 0.144], [0.426, 0.430, 0.144], [0.426, 1.430, -0.856]]
 )
@@ -74,14 +76,36 @@ def link_preview(page: str, title: str, opening: str, base: str) -> str:
         base: address of the published book; "" if it is not published. Without an address there is no picture.
     """
     description = _whole_sentences(_without_tex(" ".join(opening.split())))
-    properties = {"og:type": "article", "og:title": re.sub("<[^>]*>", "", title), "og:description": description}
+    properties = [("og:type", "article"), ("og:title", re.sub("<[^>]*>", "", title)), ("og:description", description)]
     if base:
-        properties["og:url"] = f"{base.rstrip('/')}/{page}.html"
-        properties["og:image"] = f"{base.rstrip('/')}/{PREVIEW}"
-    tags = [("name", "description", description)]
-    tags += [("property", name, content) for name, content in properties.items()]
+        properties.append(("og:url", f"{base.rstrip('/')}/{page}.html"))
+        properties.append(("og:image", f"{base.rstrip('/')}/{PREVIEW}"))
+    return _meta("name", [("description", description)]) + _meta("property", properties)
+
+
+def citation(page: str, title: str, facts: Mapping[str, Any], base: str) -> str:
+    """Elements for the head of a page from which reference managers and Google Scholar cite it.
+
+    Args:
+        page: path of the page without suffix.
+        title: title of the page, which may contain HTML.
+        facts: the content of CITATION.cff. Without a date there are no elements.
+        base: address of the published book; "" if it is not published.
+    """
+    if "date-released" not in facts:
+        return ""
+    named = [("citation_title", re.sub("<[^>]*>", "", title)), ("citation_inbook_title", facts["title"])]
+    named += [("citation_author", author["name"]) for author in facts["authors"]]
+    named.append(("citation_publication_date", f"{facts['date-released']}".replace("-", "/")))
+    if base:
+        named.append(("citation_fulltext_html_url", f"{base.rstrip('/')}/{page}.html"))
+    return _meta("name", named)
+
+
+def _meta(attribute: str, named: Iterable[tuple[str, str]]) -> str:
+    """A meta element for each name and text."""
     return "".join(
-        f'<meta {kind}="{name}" content="{html.escape(html.unescape(content))}" />\n' for kind, name, content in tags
+        f'<meta {attribute}="{name}" content="{html.escape(html.unescape(text))}" />\n' for name, text in named
     )
 
 
@@ -92,32 +116,11 @@ def _without_tex(text: str) -> str:
 
 
 def _whole_sentences(text: str) -> str:
-    """As many as are not too long together; a part of the first where even that is."""
-    kept = ""
-    for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z])", text):
-        if len(kept) + 1 + len(sentence) > LONGEST_DESCRIPTION:
-            break
-        kept = f"{kept} {sentence}".strip()
-    return kept or textwrap.shorten(text, LONGEST_DESCRIPTION, placeholder=" ...")
-
-
-def citation(page: str, title: str, facts: Mapping[str, Any], base: str) -> str:
-    """Elements for the head of a page from which reference managers and Google Scholar cite it.
-
-    Args:
-        page: path of the page without suffix.
-        title: may contain HTML.
-        facts: what CITATION.cff says of the book; nothing is said where it has no date.
-        base: address of the published book; "" where it is not published.
-    """
-    if "date-released" not in facts:
-        return ""
-    tags = [("citation_title", re.sub("<[^>]*>", "", title)), ("citation_inbook_title", facts["title"])]
-    tags += [("citation_author", author["name"]) for author in facts["authors"]]
-    tags.append(("citation_publication_date", f"{facts['date-released']}".replace("-", "/")))
-    if base:
-        tags.append(("citation_fulltext_html_url", f"{base.rstrip('/')}/{page}.html"))
-    return "".join(f'<meta name="{name}" content="{html.escape(html.unescape(text))}" />\n' for name, text in tags)
+    """As many sentences as are not too long together, or the beginning of the first sentence if it is too long."""
+    if len(text) <= LONGEST_DESCRIPTION:
+        return text
+    whole = re.match(rf".{{1,{LONGEST_DESCRIPTION - 1}}}[.!?](?=\s[A-Z])", text)
+    return whole[0] if whole else textwrap.shorten(text, LONGEST_DESCRIPTION, placeholder=" ...")
 
 
 def add_other_forms(folder: Path, body: str, run: NotebookNode, suffix: str = "") -> str:
@@ -132,39 +135,29 @@ def add_other_forms(folder: Path, body: str, run: NotebookNode, suffix: str = ""
     Returns:
         The HTML of the page with these figures added.
     """
-    for cell in run.cells:
-        for output in cell.get("outputs", []):
-            described = output.get("metadata", {}).get(METADATA_KEY, {}).get("figure")
-            if described is None:
-                continue
-            name = described["name"]
-            image = re.search(rf'(<figure [^>]*id="{name}">\s*)(<img [^>]*>)', body)
-            if image is None:
-                continue
-            dark = in_dark_theme(output.data["image/svg+xml"])
-            source = _written(folder, f"{name}{suffix}-dark", dark)
-            dark_image = re.sub('src="[^"]*"', f'src="{source}"', image[2])
-            sources = {"light": "", "dark": ""}
-            if NARROW_SVG in output.data:
-                narrow = output.data[NARROW_SVG]
-                sources["light"] = _source(_written(folder, f"{name}-narrow{suffix}", narrow))
-                sources["dark"] = _source(_written(folder, f"{name}-narrow{suffix}-dark", in_dark_theme(narrow)))
-            pictures = [
-                f'<picture class="for-light">{sources["light"]}{image[2]}</picture>',
-                f'<picture class="for-dark">{sources["dark"]}{dark_image}</picture>',
-            ]
-            body = f"{body[: image.start()]}{image[1]}{''.join(pictures)}{body[image.end() :]}"
+
+    def source(name: str, svg: str) -> str:
+        """The address of a figure, after writing it into the built book."""
+        write_text(folder / FIGURES / f"{name}.svg", svg)
+        return f"../{FIGURES}/{name}.svg"
+
+    for output, about in outputs(run):
+        if "figure" not in about:
+            continue
+        name = about["figure"]["name"]
+        image = re.search(rf'(<figure [^>]*id="{name}">\s*)(<img [^>]*>)', body)
+        if image is None:  # a hidden cell
+            continue
+        dark = source(f"{name}{suffix}-dark", in_dark_theme(output.data["image/svg+xml"]))
+        light_picture, dark_picture = image[2], re.sub('src="[^"]*"', f'src="{dark}"', image[2])
+        if NARROW_SVG in output.data:
+            narrow = output.data[NARROW_SVG]
+            light_picture = FOR_NARROW.format(source(f"{name}-narrow{suffix}", narrow)) + light_picture
+            dark = source(f"{name}-narrow{suffix}-dark", in_dark_theme(narrow))
+            dark_picture = FOR_NARROW.format(dark) + dark_picture
+        pictures = f'<picture class="for-light">{light_picture}</picture><picture class="for-dark">{dark_picture}</picture>'
+        body = f"{body[: image.start()]}{image[1]}{pictures}{body[image.end() :]}"
     return body
-
-
-def _written(folder: Path, name: str, svg: str) -> str:
-    """The address of a figure in the built book, after it was written."""
-    write_text(folder / FIGURES / f"{name}.svg", svg)
-    return f"../{FIGURES}/{name}.svg"
-
-
-def _source(address: str) -> str:
-    return f'<source media="(max-width: 600px)" srcset="{address}" />'
 
 
 def in_dark_theme(svg: str) -> str:
@@ -172,13 +165,12 @@ def in_dark_theme(svg: str) -> str:
 
     The colours of an image have a meaning, such as red for positive values, so they are the same in both themes.
     """
-    black = _inverted(re.fullmatch(COLOUR, ": #000000"))[2:]
-    recoloured = re.sub(COLOUR, _inverted, svg)
-    return recoloured.replace("<svg ", f'<svg fill="{black}" ', 1)  # matplotlib writes no colour where it is black
+    recoloured = COLOUR.sub(lambda colour: _inverted(colour[0]), svg)
+    return recoloured.replace("<svg ", f'<svg fill="#{_inverted("000000")}" ', 1)  # matplotlib omits the colour black
 
 
-def _inverted(colour: re.Match) -> str:
+def _inverted(colour: str) -> str:
     """As the CSS filter ``invert(0.925) hue-rotate(180deg)`` does, which turns white into the ground of a dark page."""
-    channels = np.array([int(colour[1][place : place + 2], 16) for place in (0, 2, 4)]) / 255
+    channels = np.frombuffer(bytes.fromhex(colour), np.uint8) / 255
     turned = HALF_TURN @ (0.925 - 0.85 * channels)
-    return ": #" + "".join(f"{round(255 * value):02x}" for value in turned.clip(0, 1))
+    return np.round(255 * turned.clip(0, 1)).astype(np.uint8).tobytes().hex()
