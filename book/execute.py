@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,11 +61,16 @@ class Variant(NamedTuple):
 class Choices(NamedTuple):
     """The values of one parameter for which a chapter has pages."""
 
+    chapter: str
     parameter: str
     meaning: str  # the comment beside the parameter
     own: Any  # the value of the chapter's own page
-    variants: tuple[Variant, ...]  # the other values
     names: dict[Any, str]  # what the page calls each value
+
+    @property
+    def variants(self) -> list[Variant]:
+        """The chapter with each of the other values."""
+        return [Variant(self.chapter, self.parameter, value) for value in self.names if value != self.own]
 
 
 class ChapterFailed(AttngeoError):
@@ -99,32 +104,33 @@ def shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else f"{value}"
 
 
-def choices(profile: str) -> dict[str, list[Choices]]:
-    """The variants that chapters declare, by chapter. The profile smoke has only the first one of each chapter.
+def choices(profile: str) -> list[Choices]:
+    """The variants that chapters declare. The profile smoke has only the first one of each chapter.
 
     Raises:
         ParameterError: a header names an unknown parameter or a value of the wrong type, or the profile cannot be used.
     """
-    given, found = profile_values(profile), {}
+    given, found = profile_values(profile), []
     for chapter, text in chapters(ROOT).items():
         if "variants:" not in text.partition("# %%")[0]:
             continue
         source = notebook(chapter)
         parameters = papermill.inspect_notebook(source)
         usual = checked(chapter, source, defaults(source) | given.get(chapter, {}))
-        found[chapter] = []
-        for name, values in source.metadata["attngeo"]["variants"].items():
-            converted = [checked(chapter, source, {name: value})[name] for value in values]
-            names = dict(
-                zip(converted, values.values() if isinstance(values, dict) else map(shown, converted), strict=True)
-            )
-            if usual[name] not in names:  # a profile may set a value that the header does not list
-                names = {usual[name]: shown(usual[name])} | names
-            others = tuple(Variant(chapter, name, value) for value in converted if value != usual[name])
-            meaning = parameters[name]["help"].partition(";")[0].strip()
-            found[chapter].append(Choices(name, meaning, usual[name], others, names))
-        if profile == "smoke":
-            found[chapter] = [found[chapter][0]._replace(variants=found[chapter][0].variants[:1])]
+        declared = source.metadata["attngeo"]["variants"]
+        for parameter in list(declared)[: 1 if profile == "smoke" else None]:
+            own, names = usual[parameter], {}
+            for value in declared[parameter]:
+                converted = checked(chapter, source, {parameter: value})[parameter]
+                named = isinstance(declared[parameter], dict)
+                names[converted] = declared[parameter][value] if named else shown(converted)
+            if own not in names:  # a profile may set a value that the header does not list
+                names = {own: shown(own)} | names
+            if profile == "smoke":
+                for value in [value for value in names if value != own][1:]:
+                    del names[value]
+            meaning = parameters[parameter]["help"].partition(";")[0].strip()
+            found.append(Choices(chapter, parameter, meaning, own, names))
     return found
 
 
@@ -188,19 +194,15 @@ def update(profile: str, tell: Callable[[str], Any] = print) -> None:
     texts, last = chapters(ROOT), summaries(ROOT)
     shared = [hash_of_sources(), versions(), os.environ.get("ATTNGEO_WEIGHTS")]
 
-    def planned(chapter: str, *also: object) -> Planned:
-        kept = runs(ROOT, profile) / f"{chapter}.ipynb"
-        given = values.get(chapter, {})
-        return Planned(chapter, given, kept, hash_of(texts[chapter], given, shared, *also))
+    def planned(chapter: str, variant: Variant | None = None, other_keys: Sequence[str] = ()) -> Planned:
+        given, kept = dict(values.get(chapter, {})), runs(ROOT, profile) / f"{chapter}.ipynb"
+        if variant:
+            given[variant.parameter] = variant.value
+            kept = variant.run_file(profile)
+        return Planned(chapter, given, kept, hash_of(texts[chapter], given, shared, other_keys))
 
     first = [planned(chapter) for chapter in texts if chapter not in last]
-    variants = [
-        Planned(variant.chapter, given, variant.run_file(profile), hash_of(texts[variant.chapter], given, shared))
-        for parameters in choices(profile).values()
-        for parameter in parameters
-        for variant in parameter.variants
-        for given in [values.get(variant.chapter, {}) | {variant.parameter: variant.value}]
-    ]
+    variants = [planned(variant.chapter, variant) for choice in choices(profile) for variant in choice.variants]
     keys = [run.key for run in first]
 
     def execute_and_keep(planned: Planned) -> None:
@@ -209,7 +211,7 @@ def update(profile: str, tell: Callable[[str], Any] = print) -> None:
         write_text(planned.kept, nbformat.writes(run))
         tell(f"{planned.kept.stem}: executed in {run.metadata.papermill.duration:.1f} s")
 
-    for group in ([*first, *variants], [planned(chapter, keys) for chapter in last]):
+    for group in ([*first, *variants], [planned(chapter, other_keys=keys) for chapter in last]):
         stale = [run for run in group if kept_key(run.kept) != run.key]
         stale.sort(key=lambda run: len(texts[run.chapter]), reverse=True)  # none runs alone at the end
         with ThreadPoolExecutor(AT_A_TIME) as pool:

@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Jupyter Book add
 import execute
 import variant_pages
 from cards import write_cards
+from livingpaper.display.plain_notebook import elsewhere
 from livingpaper.display.verdicts import reports
 from presentation import present
 from takeaways import add_other_forms, citation, hand_out, link_preview
@@ -50,7 +51,6 @@ MOVED = {
     "notebooks/two_scores.html": "two_scores_details.html",
     "use/machines.html": "train.html#several-processes-or-machines",
 }
-OTHER_PAGES = {"fig": "a figure of the book", "tab": "a table of the book"}
 
 logger = logging.getLogger(__name__)
 
@@ -117,10 +117,9 @@ def replace_number_of_other_page(
     app: Sphinx, env: BuildEnvironment, node: nodes.Element, text: nodes.Element
 ) -> nodes.Node | None:
     """On ``missing-reference``: in a single page, refer to figures of other pages in words instead of numbers."""
-    if not app.config.single_run or node.get("reftype") != "numref":
-        return None
-    kind = node["reftarget"].partition("-")[0]
-    return nodes.inline(text=OTHER_PAGES.get(kind, node["reftarget"]))
+    if app.config.single_run and node.get("reftype") == "numref":
+        return nodes.inline(text=elsewhere(node["reftarget"]))
+    return None
 
 
 def add_to_head(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
@@ -159,9 +158,8 @@ def add_to_body(app: Sphinx, page: str, template: str, context: dict[str, Any], 
     """On ``html-page-context``: add forms of figures, the switch between variants, and files to download."""
     if doctree is None:  # the search page and the index have no source file
         return
-    context["body"] = context["body"].replace(
-        'role="doc-biblioentry"', 'role="listitem"'
-    )  # the role that docutils writes is deprecated
+    # The role that docutils writes is deprecated.
+    context["body"] = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
     if app.builder.name != "html":  # a printed page has no downloads
         return
     run_path, folder = run_of(app, page), Path(app.outdir)
@@ -198,10 +196,10 @@ def write_redirects(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict:
     """Register with Sphinx."""
-    app.add_config_value(
-        "chapter_profile", current_profile(), "env", str
-    )  # another profile makes every page out of date
-    app.add_config_value("single_run", "", "", str)  # path of the executed notebook, in a build of a single page
+    # Another profile makes every page out of date.
+    app.add_config_value("chapter_profile", current_profile(), "env", str)
+    # The path of the executed notebook, in a build of a single page.
+    app.add_config_value("single_run", "", "", str)
     app.add_config_value("code_address", repository(execute.ROOT), "html", str)
     app.attngeo_variant = None  # the variant whose page is being made
     app.connect("builder-inited", bring_up_to_date)

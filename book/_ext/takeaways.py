@@ -18,6 +18,7 @@ from attngeo.files.atomic import write_text
 from attngeo.plot import NARROW_SVG
 
 FIGURES = "figures"  # folder in the built book
+PICTURE = '<picture class="for-{}">{}</picture>'
 FOR_NARROW = '<source media="(max-width: 600px)" srcset="{}" />'
 PREVIEW = "_static/preview.png"  # drawn by `python -m chapters.introduction.front_figure`
 LONGEST_DESCRIPTION = 400  # characters
@@ -155,7 +156,7 @@ def add_other_forms(folder: Path, body: str, run: NotebookNode, suffix: str = ""
             light_picture = FOR_NARROW.format(source(f"{name}-narrow{suffix}", narrow)) + light_picture
             dark = source(f"{name}-narrow{suffix}-dark", in_dark_theme(narrow))
             dark_picture = FOR_NARROW.format(dark) + dark_picture
-        pictures = f'<picture class="for-light">{light_picture}</picture><picture class="for-dark">{dark_picture}</picture>'
+        pictures = PICTURE.format("light", light_picture) + PICTURE.format("dark", dark_picture)
         body = f"{body[: image.start()]}{image[1]}{pictures}{body[image.end() :]}"
     return body
 

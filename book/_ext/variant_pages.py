@@ -13,8 +13,6 @@ from pathlib import Path
 import execute
 from sphinx.application import Sphinx
 
-SWITCH = "variants"  # class of the switch; variants.js keeps the reader's place on the page
-
 CURRENT = ' aria-current="page"'
 
 
@@ -22,39 +20,39 @@ def add_switch(app: Sphinx, page: str, body: str) -> str:
     """The HTML of a page with links to its variants below the title."""
     chapter, here = Path(page).name, app.attngeo_variant
     lines = []
-    for parameter in app.attngeo_choices.get(chapter, []):
-        addresses = {parameter.own: f"{chapter}.html"}
-        addresses |= {variant.value: f"{chapter}-{variant.suffix}.html" for variant in parameter.variants}
-        current = here.value if here and here.parameter == parameter.parameter else parameter.own
+    for choice in app.attngeo_choices:
+        if choice.chapter != chapter:
+            continue
+        current = here.value if here and here.parameter == choice.parameter else choice.own
+        addresses = {choice.own: f"{chapter}.html"}
+        addresses |= {variant.value: f"{chapter}-{variant.suffix}.html" for variant in choice.variants}
         links = [
             f'<a href="{escape(addresses[value])}"{CURRENT if value == current else ""}>{escape(name)}</a>'
-            for value, name in parameter.names.items()
-            if value in addresses  # the smoke profile has the first variant alone
+            for value, name in choice.names.items()
         ]
-        meaning = f" ({escape(parameter.meaning)})" if parameter.meaning else ""
-        lines.append(f"<p>Choose <code>{parameter.parameter}</code>{meaning}: {' '.join(links)}</p>")
+        meaning = f" ({escape(choice.meaning)})" if choice.meaning else ""
+        lines.append(f"<p>Choose <code>{choice.parameter}</code>{meaning}: {' '.join(links)}</p>")
     if not lines:
         return body
     explained = "<p>All numbers, figures and verdicts on this page are based on the value that you choose here.</p>"
-    switch = f'<nav class="{SWITCH}" aria-label="Values of parameters">{"".join(lines)}{explained}</nav>'
-    title, end, rest = body.partition("</h1>")
-    return f"{title}{end}{switch}{rest}"
+    switch = f'<nav class="variants" aria-label="Values of parameters">{"".join(lines)}{explained}</nav>'
+    return body.replace("</h1>", f"</h1>{switch}", 1)
 
 
 def write_variants(app: Sphinx, error: Exception | None) -> None:
     """On ``build-finished``: write each variant's page unless it is newer than its run and the chapter's page."""
     if error or app.builder.name != "html" or app.config.single_run:
         return
-    for chapter, parameters in app.attngeo_choices.items():
-        own = Path(app.outdir, "notebooks", f"{chapter}.html")
+    for choice in app.attngeo_choices:
+        own = Path(app.outdir, "notebooks", f"{choice.chapter}.html")
         stale = []
-        for variant in (variant for parameter in parameters for variant in parameter.variants):
-            page = own.with_name(f"{chapter}-{variant.suffix}.html")
+        for variant in choice.variants:
+            page = own.with_name(f"{choice.chapter}-{variant.suffix}.html")
             sources = (own, variant.run_file(app.config.chapter_profile))
             if not page.exists() or page.stat().st_mtime < max(source.stat().st_mtime for source in sources):
                 stale.append(variant)
         if stale:
-            _write_pages(app, f"notebooks/{chapter}", stale)
+            _write_pages(app, f"notebooks/{choice.chapter}", stale)
 
 
 def _write_pages(app: Sphinx, page: str, variants: list[execute.Variant]) -> None:

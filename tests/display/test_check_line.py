@@ -66,8 +66,8 @@ def test_two_numbers_that_the_paper_prints_are_neither_found_nor_counted_as_ours
 def test_a_claimed_sign_where_there_is_neither_is_not_found_and_the_other_sign_contradicts():
     none, other = (claimed(monte_carlo("lead", x, y), ">", 0) for x, y in (([-0.1, 0.1], 0), (SAMPLES, -1)))
     opposite = claimed(monte_carlo("lead", SAMPLES, 0, ">"), "<", 0)
-    assert [row.outcome for row in rows(result(none))] == ["not found"]
-    assert {row.outcome for row in rows(result(other, opposite))} == {"agrees", "contradicts"}
+    assert [row.outcome for row in rows(result(none))] == ["× not found"]
+    assert {row.outcome for row in rows(result(other, opposite))} == {"✓ agrees", "× contradicts"}
 
 
 def test_a_column_that_would_be_empty_is_left_out():

@@ -45,7 +45,6 @@ CONFIRMED = {  # what the numbers that agree with us confirm
     Verdict.ASSUMPTION: "our version of the statement",
     Verdict.CHANGES: "our version of the statement",
 }
-CORRECTING = (Verdict.MISPRINT, Verdict.CHANGES)
 TICK = '<span aria-hidden="true">✓</span>'
 
 
@@ -73,16 +72,22 @@ class Row(NamedTuple):
     measured: str  # "" if the paper has both numbers
 
     @property
+    def standing(self) -> Standing:
+        """The standing of the comparison."""
+        return self.comparison.standing
+
+    @property
     def missed(self) -> bool:
         """Whether the paper has a number here that our measurement contradicts."""
-        return bool(self.paper) and self.comparison.standing is Standing.CONTRADICTS
+        return bool(self.paper) and self.standing is Standing.CONTRADICTS
 
     @property
     def outcome(self) -> str:
-        """The standing as a label. Where the paper claims a sign and we find 0, the label is *not found*."""
-        c = self.comparison
-        no_sign = c.holds and (c.relation, c.expected) == ("=", c.claim.number if c.claim else None)
-        return "not found" if no_sign and c.claim.relation in ("<", ">") else c.standing.value
+        """The standing with its mark. If the paper claims a sign and we find 0, it is called *not found*."""
+        c, words = self.comparison, self.standing.value
+        if c.claim and c.claim.relation in ("<", ">") and (c.relation, c.expected) == ("=", c.claim.number) and c.holds:
+            words = "not found"
+        return f"{STANDING[self.standing]} {words}"
 
 
 def check_line(result: Result, unfolded: bool = False) -> str:
@@ -92,27 +97,29 @@ def check_line(result: Result, unfolded: bool = False) -> str:
     """
     lines = rows(result)
     name = ("Our statement on " if result.ours else "") + of_the_paper(result.statement, result.part)
-    said = [
-        f"**{name}.**",
-        _sentence(typeset(result.title)),
-        *map(_contradicted, [row for row in lines if row.missed][:1]),
-    ]
-    n = len(_distinct(result.comparisons))
+    said = f"**{name}.** {stopped(typeset(result.title[:1].upper() + result.title[1:]))}"
+    if lines[:1] and lines[0].missed:  # `rows` puts contradicted numbers first
+        said += f" {_contradicted(lines[0])}"
+    count = len(_distinct(result.comparisons))
     parts = [
         badge(str(result.verdict), result.supported),
-        f'<span class="check-said">{" ".join(said)}</span>',
+        f'<span class="check-said">{said}</span>',
         f'<span class="check-ours">{_found(result, lines)}</span>',
-        f'<span class="check-count">{"See the number" if n == 1 else f"See the {n} numbers"}</span>',
+        f'<span class="check-count">{"See the number" if count == 1 else f"See the {count} numbers"}</span>',
     ]
-    code = CODE.format(result.source) if result.source else ""  # the book puts the code of its cell here
-    shown = FIRST if unfolded and len(lines) > FIRST + 1 else len(lines)
-    tables = [markdown_table(_frame(part)) for part in (lines[:shown], lines[shown:]) if part]
-    more = f"<details><summary>See {len(lines) - shown} more numbers</summary>"
-    numbers = f"\n\n{more}\n\n".join(tables) + "\n\n</details>" * (len(tables) - 1)
     opened = " open" if unfolded or not result.supported else ""
     head = f'<details class="check"{opened}><summary>\n\n{" ".join(parts)}\n\n</summary>'
-    folded = [_texts(result), *((code, numbers) if unfolded else (numbers, code))]
-    return "\n\n".join(filter(None, [head, *folded, "</details>"]))
+    code = CODE.format(result.source) if result.source else ""  # the book puts the code of its cell here
+    folded = [code, _numbers(lines, FIRST)] if unfolded else [_numbers(lines), code]
+    return "\n\n".join(filter(None, [head, _texts(result), *folded, "</details>"]))
+
+
+def _numbers(lines: list[Row], first: int | None = None) -> str:
+    """The table of all lines. If it is much longer than ``first`` lines, a fold contains the other lines."""
+    if first is None or len(lines) <= first + 1:
+        return markdown_table(_frame(lines))
+    more = f"<details><summary>See {len(lines) - first} more numbers</summary>"
+    return "\n\n".join([_numbers(lines[:first]), more, _numbers(lines[first:]), "</details>"])
 
 
 def rows(result: Result) -> list[Row]:
@@ -121,16 +128,16 @@ def rows(result: Result) -> list[Row]:
     The two ends of an interval share a row. Identities that hold up to rounding share one as well: those of the paper,
     and those that are ours alone.
     """
-    identities: dict[bool, list[Comparison]] = {True: [], False: []}
-    others: dict[tuple, Row] = {}
+    identities: dict[bool, list[Comparison]] = {True: [], False: []}  # by whether they are ours alone
+    others: dict[Hashable, Row] = {}
     for c in result.comparisons:
+        key = _measurement(c)
         if _is_identity(c):
             identities[c.claim is None].append(c)
+        elif key in others and c.interval and not c.claim:  # the other end of an interval around a number
+            others[key] = others[key]._replace(ours=f"interval contains {significant(c.expected)}")
         else:
-            key = _measurement(c)
-            both_ends = key in others and c.interval and not c.claim
-            around = f"interval contains {significant(c.expected)}"
-            others[key] = others[key]._replace(ours=around) if both_ends else others.get(key, _row(c))
+            others.setdefault(key, _row(c))
     merged = [_merged(same) if len(same) > 1 else _row(same[0]) for same in identities.values() if same]
     return sorted([*others.values(), *merged], key=lambda row: (not row.missed, not row.paper))
 
@@ -193,11 +200,6 @@ def _measured(c: Comparison) -> str:
     return significant(c.measured, 6 if abs(c.measured - c.expected) <= tolerance else 4)
 
 
-def _sentence(text: str) -> str:
-    """The text with a capital letter and a full stop."""
-    return f"{text[:1].upper()}{text[1:]}".rstrip(".") + "."
-
-
 def _contradicted(row: Row) -> str:
     """A sentence on a number of the paper that our measurement contradicts."""
     claim, places = row.comparison.claim, row.comparison.places
@@ -216,7 +218,7 @@ def _found(result: Result, lines: list[Row]) -> str:
     if result.verdict is Verdict.UNDECIDED:
         return _not_settled(lines)
     if result.verdict is Verdict.SHORT:
-        short = [row.comparison.standing for row in lines].count(Standing.SHORT)
+        short = [row.standing for row in lines].count(Standing.SHORT)
         which = _counted(short, len(lines), "falls", "fall")
         return f"{STANDING[Standing.SHORT]} {which} short of the criterion in our plan."
     kept = _distinct(c for c in result.comparisons if c.standing is Standing.AGREES and not c.places)
@@ -246,7 +248,7 @@ def _confirmed(result: Result, lines: list[Row], kept: list[Comparison]) -> str:
 
 def _not_settled(lines: list[Row]) -> str:
     """Why a question is undecided, with the number of measurements for each reason."""
-    standings = [row.comparison.standing for row in lines]
+    standings = [row.standing for row in lines]
     small, wide = standings.count(Standing.TOLD), standings.count(Standing.UNDECIDED)
     reasons = []
     if small:
@@ -269,7 +271,7 @@ def _counted(count: int, total: int, singular: str, plural: str) -> str:
 
 def _texts(result: Result) -> str:
     """What the paper states, the corrected statement, and our remark."""
-    corrects = result.verdict in CORRECTING and not result.ours
+    corrects = result.verdict in (Verdict.MISPRINT, Verdict.CHANGES) and not result.ours
     ours = "We correct this as follows" if corrects else "More precisely"
     texts = [
         in_the_paper(result.place, result.printed) if result.printed else "",
@@ -296,10 +298,9 @@ def _frame(lines: list[Row]) -> pd.DataFrame:
             "paper": _labelled("paper", row.paper),
             "ours": _labelled("ours", row.ours),
             "measured": _labelled("measured", row.measured.replace(" ± ", "\u00a0±\u00a0")),
-            "outcome": f'<span class="standing-{found.name.lower()}">{STANDING[found]} {row.outcome}</span>',
+            "outcome": f'<span class="standing-{row.standing.name.lower()}">{row.outcome}</span>',
         }
         for row in lines
-        for found in [row.comparison.standing]
     )
     return frame.drop(columns=[name for name in ("paper", "ours", "measured") if not frame[name].any()])
 

@@ -141,7 +141,7 @@ def _plain(text: str, page: _Page) -> str:
         _, name, title, content = fenced.groups()
         blocks.append(_directive(name, title, content, page) if name else fenced[0])
         end = fenced.end() + 1
-    blocks.append(_inline(text[end:], page))
+    blocks.append(_inline(text[end:].removesuffix("\n"), page))
     return "\n".join(block for block in blocks if block)
 
 

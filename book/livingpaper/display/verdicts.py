@@ -18,9 +18,8 @@ from livingpaper.claims.results import Verdict
 from livingpaper.display.check_line import MEANINGS, badge
 from livingpaper.display.page import outputs
 
-BY_CONSEQUENCE = tuple(
-    MEANINGS
-)  # a statement with several parts counts as the first of these verdicts that one of its parts has
+# A statement with several parts counts as the first of these verdicts that one of its parts has.
+BY_CONSEQUENCE = tuple(MEANINGS)
 
 
 class Finding(NamedTuple):
@@ -66,9 +65,8 @@ class Account:
     @property
     def checked(self) -> int:
         """How many statements of the paper have a finding."""
-        return len(
-            statements().index.intersection({f.report["statement"] for f in self.findings if not f.report["ours"]})
-        )
+        found = {finding.report["statement"] for finding in self.findings if not finding.report["ours"]}
+        return len(found & set(statements().index))
 
     @property
     def numbers(self) -> int:
@@ -113,13 +111,11 @@ def reported_checks() -> list[dict[str, Any]]:
     Raises:
         AttngeoError: a chapter has not been executed yet.
     """
-    folder = runs(root(), current_profile())
-    summarising = summaries(root())
     found = []
     for chapter in chapters(root()):
-        run = folder / f"{chapter}.ipynb"
-        if chapter in summarising:
+        if chapter in summaries(root()):
             continue
+        run = runs(root(), current_profile()) / f"{chapter}.ipynb"
         if not run.exists():
             raise AttngeoError(f"Chapter {chapter} has not been executed yet: run python book/execute.py first.")
         found += reports(chapter, nbformat.read(run, as_version=4))
