@@ -54,7 +54,7 @@ from attngeo.experiments.runs.numbers_in_words import as_percent, spelled
 SIX_DIGITS = 1e-6  # single precision, in which narrow weights were surveyed
 CHOSEN = """Each family counts once in each group. To obtain one value for a family, we take the median over the
 layers of each model and average these medians over the models of the family."""
-OF_SUMS = f"{CHOSEN} We left out layers with a single head, because they have no sum over heads."
+OF_SUMS = f"{CHOSEN} We left out layers with a single head, because there is nothing to sum."
 PRINTED = {
     "printed": """\"[E]ncoder-only models remarkably show a higher degree of symmetry than decoder-only". This sentence is about sums
     over heads.""",
@@ -349,8 +349,8 @@ show(section_3_symmetric_parts_of_heads())
 #
 # There are three simple reasons why summing over heads might increase the symmetry: all heads might have one direction in
 # common, a few coordinates might have large weights in all heads, or the diagonal entries of all heads might be large. We
-# removed each of these parts from all heads, one part at a time, and scored the sum again. None of these parts explains the
-# increase.
+# removed the common direction, these coordinates or the diagonal from all heads, one at a time, and scored the sum again. None
+# of these parts explains the increase.
 
 
 # %% tags=["remove-cell"]
@@ -385,20 +385,20 @@ table(
 
 # %% [markdown]
 # In the table, the mean direction is the vector $(1, \dots, 1)$. Layer normalisation subtracts the component along this
-# vector, whereas the normalisations in T5, SmolLM2 and stories260K do not. The largest coordinates are the 1 % of the
-# coordinates whose rows and columns have the largest norms. The leading pairs are the first few pairs of singular vectors of
-# the sum over heads. A large part of the increase disappears only if we remove the leading 2 % or 10 % of these pairs. These
-# pairs contain a large part of the squared norm. Moreover, we selected these pairs from the sum itself, so the selection
-# accounts for part of the decrease.
+# vector, whereas the normalisation layers in T5, SmolLM2 and stories260K do not. The largest coordinates are the 1 % of the
+# coordinates whose rows and columns have the largest norms. The leading pairs are the pairs of left and right singular vectors
+# that belong to the largest singular values of the sum over heads. Only if we remove the leading 2 % or 10 % of all pairs does
+# a large part of the increase disappear. However, these pairs account for a large part of the squared norm of the sum.
+# Moreover, because we chose these pairs using the sum itself, the choice alone lowers the score of the sum to some extent.
 
 
 # %%
 @claim(
     "Section 3",
     "(symmetry, without parts of the form)",
-    "encoders remain more symmetric than decoders if we remove the largest coordinates, leading directions or diagonal",
+    "encoders remain more symmetric than decoders even if we remove the largest coordinates, the leading pairs or the diagonal",
     Verdict.HOLDS,
-    remark=f"""We remove the same part from every head. If we remove the leading 10 % of the pairs of directions, we
+    remark=f"""We remove the same part from every head. However, if we remove the leading 10 % of the pairs of singular vectors, we
     cannot tell whether summing over heads increases the symmetry more in encoders than in decoders.
     {OF_SUMS}""",
     ours=True,

@@ -98,24 +98,24 @@ glue("planned-harm", max(p.primary.difference().high for p in symmetry), ".2f")
 # symmetric initialisation *clearly faster*. Otherwise, we call it *slightly faster*.
 #
 # {glue:text}`below-zero` A comparison of encoders with rotary positions, which we [describe
-# below](#is-it-symmetry-that-helps), is not counted either. Many comparisons are *undecided*, because the loss of an encoder remains on a plateau for some
-# time before it decreases further, and the length of this plateau depends on the seed. As a result, the final losses of
-# two encoders that differ only in their seed can differ by up to {glue:text}`spread` nats.
+# below](#is-it-symmetry-that-helps), is not counted either. Many comparisons are *undecided*, because the loss of an encoder
+# remains on a plateau for some time before it decreases further, and the length of this plateau depends on the seed. As a
+# result, the final losses of two encoders that differ only in their seed can differ by up to {glue:text}`spread` nats.
 #
 # :::{admonition} How sure is this?
-# - All our models are small. Even our longest training run used only {glue:text}`tokens-share` of the number of tokens on
-#   which the models in the paper were trained.
+# - All our models are small. Even our longest run was trained on only {glue:text}`tokens-share` as many tokens as the models
+#   in the paper.
 # - Symmetric initialisation clearly helped in one comparison (`confirm_mini`). The three seeds of this comparison were
 #   not new: before we planned it, we had already used them in shorter runs of models with the same dimensions. We
 #   therefore used new seeds when we repeated the comparison.
 # - {glue:text}`by-chance`
-# - Some of the results are very uncertain: taken together, the confidence intervals for the effect of symmetric
-#   initialisation range from a loss that is {glue:text}`planned-gain` nats lower to a loss that is
-#   {glue:text}`planned-harm` nats higher than with random initialisation.
-# - The experiments on [whether it is symmetry that helps](#is-it-symmetry-that-helps) cover one model size and one text, with
-#   five seeds each. When a GPU became available, we changed their plans before the first runs. In particular, we trained new
-#   encoders with random and `symmetric` initialisation, because the same seed does not lead to the same loss on two
-#   machines. {glue:md}`earlier-version:myst`
+# - Some of the results are very uncertain: taken together, the confidence intervals for the change in final loss relative to
+#   random initialisation extend from −{glue:text}`planned-gain` to +{glue:text}`planned-harm` nats.
+# - The experiments that test [whether it is symmetry that helps](#is-it-symmetry-that-helps) cover only one model size and
+#   one text, with five seeds for each initialisation. We revised the plans for these experiments when a GPU became available,
+#   before any of the runs had started. In particular, we trained new encoders with random and with `symmetric` initialisation
+#   instead of reusing recorded runs, because the same seed gives different losses on different machines.
+#   {glue:md}`earlier-version:myst`
 # :::
 #
 # ## The check behind the answer
@@ -170,36 +170,38 @@ assert all(e.minus("symmetric", reasons.INDEFINITE).outcome() == NO_DIFFERENCE f
 # %% [markdown]
 # ## Is it symmetry that helps?
 #
-# If the query weights and the key weights are equal, $\Wqk$ is not only symmetric but also has no negative eigenvalues. The
-# logit of a token for itself is then proportional to $x\T \Wq \Wq\T x = \lVert \Wq\T x \rVert^2$, which is never negative.
-# With random initialisation, this logit is negative as often as positive. At the start of training, tokens therefore attend
-# more strongly to themselves, and to other tokens with similar embeddings, than with random initialisation. We call this
-# effect *self-attraction*.
+# Symmetric initialisation sets the query and key weights equal. $\Wqk$ is then symmetric, and in addition, it has no negative
+# eigenvalues. The logit of a token with itself is proportional to $x\T \Wq \Wq\T x = \lVert \Wq\T x \rVert^2$, which is never
+# negative. With random initialisation, this logit is as likely to be negative as positive. Compared with random
+# initialisation, symmetric initialisation therefore makes tokens attend more strongly to themselves, and to other tokens with
+# similar embeddings, at the start of training. We call this effect *self-attraction*.
 #
 # To separate self-attraction from symmetry, we trained encoders with a third initialisation, `symmetric-indefinite`. In each
 # head, $\Wqk$ is symmetric but has as many negative as positive eigenvalues, so on average, there is no self-attraction. For
-# comparison, we trained encoders with random and `symmetric` initialisation on the same machine. These encoders have the same
-# seeds and settings as in `confirm_mini_new_seeds` and are therefore not a further replication. Our plan states two criteria.
-# If the final loss with `symmetric-indefinite` initialisation is clearly lower than with random initialisation, we conclude
-# that symmetry helps. If it is not, but is clearly higher than with `symmetric` initialisation, we conclude that
+# comparison, we trained encoders with random and `symmetric` initialisation on the same machine. These encoders use the same
+# seeds and settings as those in `confirm_mini_new_seeds`, so they do not count as a further replication. Our plan states two
+# criteria. If the final loss with `symmetric-indefinite` initialisation is clearly lower than with random initialisation, we
+# conclude that symmetry helps. Otherwise, if it is clearly higher than with `symmetric` initialisation, we conclude that
 # self-attraction helps.
 #
 # {glue:md}`reason-told:myst`
 #
-# {glue:md}`course-told:myst` In [earlier exploratory runs](symmetric_initialisation_details.py#all-comparisons-in-the-exploratory-runs)
-# with smaller encoders, we found no difference between `symmetric` and `symmetric-indefinite` initialisation, but these runs
-# were too short and too few to exclude a difference of this size.
+# {glue:md}`course-told:myst` In [earlier exploratory
+# runs](symmetric_initialisation_details.py#all-comparisons-in-the-exploratory-runs) with smaller encoders, we found no
+# difference between `symmetric` and `symmetric-indefinite` initialisation, but these runs were too short and too few to rule
+# out a difference of the size that we found here.
 #
 # We also asked whether symmetric initialisation helps encoders with rotary positional encodings. In small encoders, $\Wqk$
-# becomes symmetric with learned position embeddings but [barely does so with rotary positions](positions.py). If symmetric
-# initialisation helps because it anticipates this symmetry, it should not help encoders with rotary positions.
+# becomes symmetric during training with learned position embeddings, but [hardly at all with rotary positions](positions.py).
+# If symmetric initialisation helps because it anticipates this symmetry, it should not help encoders with rotary positions.
 #
-# {glue:md}`rotary-told:myst` We had not planned to compare the gains for the two types of positional encoding directly. With
-# rotary positions, the gain is smaller by {glue:text}`gain-smaller` nats (Welch's interval, because the seeds differ).
-# Since self-attraction is equally strong with rotary positions, it is not sufficient to explain the gain with learned
-# position embeddings. One difference is that encoders with learned position embeddings remain on a plateau of the loss until
-# about step {glue:text}`plateau-learned`, whereas encoders with rotary positions leave it at about step
-# {glue:text}`plateau-rotary`. We have not tested whether this matters.
+# {glue:md}`rotary-told:myst` We also compared the gains for the two types of positional encoding directly, although this was
+# not planned. The gain is {glue:text}`gain-smaller` nats smaller with rotary positions than with learned position embeddings
+# (we use Welch's interval because the two groups have different seeds). Since self-attraction is equally strong with rotary
+# positions, it is not sufficient to explain the gain with learned position embeddings. One difference that might explain this
+# is that encoders with learned position embeddings remain on a loss plateau until about step {glue:text}`plateau-learned`,
+# whereas encoders with rotary positions leave it at about step {glue:text}`plateau-rotary`. We have not tested this
+# explanation.
 #
 # {glue:md}`steps-told:myst` {numref}`fig-init-reasons` shows the differences in the final loss.
 
@@ -225,9 +227,9 @@ def self_attraction_helps():
     )
     return {
         "verdict": Verdict.UNDECIDED,
-        "remark": f"""Under the criteria of our plan, the statement is confirmed. We nevertheless call it undecided, because
-        the difference from `symmetric` initialisation exceeds 0 by only {of_symmetric.low:.4f} nats, and because the
-        experiment does not exclude that symmetry alone leads to the whole gain.""",
+        "remark": f"""Under the criteria of our plan, the statement is confirmed. We nevertheless call it undecided:
+        the interval for the difference between `symmetric-indefinite` and `symmetric` initialisation begins only
+        {of_symmetric.low:.4f} nats above 0, and the experiment does not rule out that symmetry alone accounts for the whole gain.""",
     }
 
 
@@ -247,8 +249,8 @@ def no_gain_with_rotary_positions():
     words = "final loss with `symmetric` minus final loss with random initialisation (nats)"
     yield compare(f"{words}: lower end of the interval", difference.low, "<", -starts.BAND)
     yield compare(f"{words}: upper end of the interval", difference.high, ">", starts.BAND)
-    remark = f"""For this statement to hold, the plan required an interval within ±{starts.BAND:g} nats. The interval includes 0
-    but extends beyond these limits."""
+    remark = f"""The plan counts this statement as confirmed only if the interval lies within ±{starts.BAND:g} nats. The interval
+    includes 0 but extends beyond these limits."""
     return {"verdict": reasons.ROTARY_VERDICTS[rotary.outcome], "remark": remark}
 
 

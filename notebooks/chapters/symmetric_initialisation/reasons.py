@@ -15,7 +15,7 @@ from attngeo.errors import AttngeoError
 from attngeo.experiments.runs.arms import LOSS, Contrast, whole_arms
 from attngeo.experiments.runs.estimates import NEVER, Estimate, difference_of_means
 from attngeo.experiments.runs.experiments import read_experiment
-from attngeo.experiments.runs.numbers_in_words import as_nats, as_percent, joined_by_and, number, with_interval
+from attngeo.experiments.runs.numbers_in_words import as_nats, as_percent, number, with_interval
 from attngeo.experiments.runs.plateaus import PLATEAU_OF_CHARACTERS
 from attngeo.files.checkout import data
 
@@ -101,13 +101,13 @@ def reason_told(indefinite: Setting) -> str:
         doubts.append(
             f"the interval for `{INDEFINITE}` initialisation includes a gain as large as that of `symmetric` initialisation"
         )
-    doubt = f" However, {joined_by_and(doubts)}, so we do not consider the question settled." if doubts else ""
+    doubt = f" However, we do not consider the question settled: {', and '.join(doubts)}." if doubts else ""
     return (
-        f"With `symmetric` initialisation, the final loss minus the final loss with random initialisation is"
-        f" {with_interval(gain, as_nats)} nats. With `{INDEFINITE}` initialisation, this difference is"
-        f" {with_interval(of_random, as_nats)} nats. The difference between `{INDEFINITE}` and `symmetric` initialisation is"
-        f" {with_interval(of_symmetric, as_nats)} nats. Under the criteria of the plan, we conclude that"
-        f" *{conclusions[reason(indefinite)]}*.{doubt}"
+        f"Relative to random initialisation, `symmetric` initialisation changes the final loss by"
+        f" {with_interval(gain, as_nats)} nats, and `{INDEFINITE}` initialisation changes it by"
+        f" {with_interval(of_random, as_nats)} nats. The final loss with `{INDEFINITE}` initialisation minus the final loss with"
+        f" `symmetric` initialisation is {with_interval(of_symmetric, as_nats)} nats. By the criteria of the plan, the"
+        f" conclusion would be that *{conclusions[reason(indefinite)]}*.{doubt}"
     )
 
 
@@ -120,9 +120,9 @@ def earlier_version_told(indefinite: Setting, repeated: Setting) -> str:
     if conclusion is Reason.UNDECIDED is not reason(indefinite):
         outcome = "inconclusive"
     return (
-        "If we compare these encoders with the recorded runs that the first version of the plan named, the difference between"
-        f" `{INDEFINITE}` and"
-        f" `symmetric` initialisation is {with_interval(compared[1], as_nats)} nats, so the outcome would have been {outcome}."
+        f"If we instead compare the encoders with `{INDEFINITE}` initialisation with the recorded runs named in the first version"
+        f" of the plan, their final loss minus that of the encoders with `symmetric` initialisation is"
+        f" {with_interval(compared[1], as_nats)} nats. Under that version, the outcome would have been {outcome}."
     )
 
 
@@ -133,8 +133,8 @@ def course_told(indefinite: Setting, step: int = 1000) -> str:
     if early.high < 0:
         return f"The gain is already there at step {step:,}."
     return (
-        f"The gain appears late in training. At step {step:,}, the difference between `symmetric` and random initialisation is"
-        f" {with_interval(early, as_nats)} nats."
+        f"The gain appears late in training. At step {step:,}, there is no clear difference yet: the loss with `symmetric`"
+        f" initialisation minus the loss with random initialisation is {with_interval(early, as_nats)} nats."
     )
 
 
@@ -154,12 +154,12 @@ def rotary_told(rotary: Setting) -> str:
         Outcome.MUCH_FASTER: "symmetric initialisation is *faster*, which this explanation does not predict",
         Outcome.FASTER: "symmetric initialisation is *faster*, which this explanation does not predict",
         Outcome.SLOWER: "symmetric initialisation is *slower*, which this explanation does not predict",
-        Outcome.UNDECIDED: "the result is *inconclusive*, because the interval includes 0 but does not lie within"
-        f" ±{BAND:g} nats",
+        Outcome.UNDECIDED: "the result is *inconclusive*, because the interval includes 0 but does not lie within the"
+        f" ±{BAND:g} nats that the plan requires for *no difference*",
     }
     return (
-        "With rotary positions, the final loss with `symmetric` initialisation minus the final loss with random initialisation"
-        f" is {with_interval(rotary.primary.difference(), as_nats)} nats. Under the criteria of the plan,"
+        "In encoders with rotary positions, `symmetric` initialisation changes the final loss by"
+        f" {with_interval(rotary.primary.difference(), as_nats)} nats relative to random initialisation. By the criteria of the plan,"
         f" {conclusions[rotary.outcome]}."
     )
 
@@ -180,7 +180,7 @@ def steps_told(learned: Setting, rotary: Setting) -> str:
     with_table, with_rotary = (speed_up_of(setting.minus("symmetric")) for setting in (learned, rotary))
     share = as_percent(with_rotary.value)
     if with_rotary.low == NEVER:
-        share = f"{share} (at most {as_percent(with_rotary.high)} at the upper end of the interval)"
+        share = f"{share} (upper end of the interval: {as_percent(with_rotary.high)})"
     steps, *losses = (
         learned.arms[BASELINE].curves(LOSS).index.to_numpy(),
         *(setting.arms[BASELINE].curves(LOSS).to_numpy().T for setting in (rotary, learned)),
@@ -188,11 +188,11 @@ def steps_told(learned: Setting, rotary: Setting) -> str:
     saved = speed_up(steps, *losses)
     ends = [number(setting.arms[BASELINE].mean(LOSS), 2) for setting in (learned, rotary)]
     return (
-        f"By our measure, symmetric initialisation saves {with_interval(with_table, as_percent)} of the training steps with"
-        f" learned position embeddings and {share} with rotary positions. The type of positional encoding matters far more"
-        " than the initialisation. With random initialisation, encoders with rotary positions need"
-        f" {as_percent(saved.value)} fewer training steps to reach the final loss of encoders with learned position embeddings"
-        f" ({ends[0]} nats), and their own final loss is {ends[1]} nats."
+        f"Symmetric initialisation saves {with_interval(with_table, as_percent)} of the training steps for encoders with"
+        f" learned position embeddings and {share} for encoders with rotary positions. The type of positional encoding matters"
+        " far more than the initialisation. With random initialisation, encoders with rotary positions reach the final loss"
+        f" of encoders with learned position embeddings ({ends[0]} nats) in {as_percent(saved.value)} fewer training steps, and"
+        f" they go on to reach {ends[1]} nats."
     )
 
 

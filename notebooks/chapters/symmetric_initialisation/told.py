@@ -132,8 +132,8 @@ def by_chance(plans: Sequence[Setting]) -> str:
     verb = "is" if significant < 2 else "are"
     return (
         f"Of the {spelled(len(compared))} comparisons of encoders, {spelled(below)} {'has' if below == 1 else 'have'} a"
-        " confidence interval that lies entirely below zero. If symmetry had no effect at all and the comparisons were"
-        f" independent, the probability of at least {spelled(below)} such interval{'s' * (below > 1)} would be"
+        " confidence interval that lies entirely below zero. If symmetric initialisation had no effect at all and the"
+        f" comparisons were independent, the probability of at least {spelled(below)} such interval{'s' * (below > 1)} would be"
         f" {chance:.3f}. After a Bonferroni correction for {spelled(len(compared))} comparisons,"
         f" {spelled(significant) if significant else 'none'} of the comparisons {verb} significant."
     )
