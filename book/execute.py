@@ -150,9 +150,9 @@ def execute(
     os.environ |= {"ATTNGEO_BOOK": str(ROOT), "ATTNGEO_PROFILE": profile, "PYTHONHASHSEED": "0"}
     os.environ |= {"TQDM_DISABLE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // AT_A_TIME)))
-    folders = [str(ROOT / "book"), str(ROOT / "notebooks")]  # with the packages that chapters import
-    former = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", *folders)]
-    os.environ["PYTHONPATH"] = os.pathsep.join([*folders, *former])
+    # with the packages that chapters import
+    folders = [str(ROOT / "book"), str(ROOT / "notebooks"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(filter(None, folders)))
     partial.unlink(missing_ok=True)  # of an earlier failure
     partial.parent.mkdir(parents=True, exist_ok=True)
     source = notebook(chapter)

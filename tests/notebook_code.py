@@ -5,12 +5,14 @@ import types
 from collections.abc import Callable
 from functools import cache, partial
 from pkgutil import resolve_name
+from typing import NamedTuple
 from unittest.mock import patch
 
 import torch
 from beartype import beartype
 from jaxtyping import jaxtyped
-from livingpaper.claims.results import Result
+from livingpaper.claims.claim import decoration
+from livingpaper.claims.results import Result, Verdict
 
 from attngeo.files.checkout import root
 
@@ -71,3 +73,22 @@ def refused_by(page: str, claim: str, name: str, wrong: object) -> list[str]:
         judged = getattr(module, claim)()
     verdict = [] if judged.verdict is before.verdict else [str(judged.verdict)]
     return [c.quantity for c in judged.comparisons if not c.holds] + verdict
+
+
+class Written(NamedTuple):
+    """The subject of a claim, as its notebook states it."""
+
+    statement: str
+    part: str
+    title: str
+    verdict: Verdict | None  # None if the verdict follows from the numbers
+
+
+@cache
+def claims_of(page: str) -> dict[str, Written]:
+    """The claims in the source of a notebook, by the names of their functions; empty if there is no such notebook."""
+    path = root() / "notebooks" / f"{page}.py"
+    body = ast.parse(path.read_text("utf-8")).body if path.is_file() else ()
+    calls = {node.name: call for node in body if isinstance(node, ast.FunctionDef) and (call := decoration(node))}
+    verdicts = {name: Verdict[call.args[3].attr] for name, call in calls.items() if call.args[3:]}
+    return {n: Written(*map(ast.literal_eval, call.args[:3]), verdicts.get(n)) for n, call in calls.items()}

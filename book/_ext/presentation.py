@@ -19,8 +19,6 @@ from parameters import defaults
 
 from attngeo.plot import METADATA_KEY, NARROW_SVG
 
-HIDDEN = {"remove-cell", "remove_cell", "remove-output", "remove_output"}  # tags that hide the output of a cell
-
 
 def present(chapter: str, text: str, run: NotebookNode) -> NotebookNode:
     """The notebook of a chapter's page.
@@ -91,7 +89,7 @@ def _pieces(cell: NotebookNode) -> list[NotebookNode]:
     In MyST-NB, captions belong to cells instead of outputs, and labels need a Markdown cell.
     """
     tags = cell.metadata.get("tags", [])
-    if cell.cell_type != "code" or not cell.outputs or HIDDEN & set(tags):
+    if cell.cell_type != "code" or not cell.outputs or "remove-cell" in tags:
         return [cell]
     outputs, cell.outputs = cell.outputs, []
     pieces = [cell]
@@ -101,9 +99,8 @@ def _pieces(cell: NotebookNode) -> list[NotebookNode]:
             pieces.append(_figure(output, **described["figure"]))
             if "interactive" in described:
                 html = container(**described["interactive"], figure=described["figure"]["name"])
-                pieces.append(
-                    nbformat.v4.new_markdown_cell(html)
-                )  # MyST-NB would give an output a background and margins
+                # as a cell, because MyST-NB would give an output a background and margins
+                pieces.append(nbformat.v4.new_markdown_cell(html))
         elif "table" in described:
             pieces.append(nbformat.v4.new_markdown_cell(_table(output.data["text/markdown"], **described["table"])))
         elif "results" in described:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 from livingpaper.claims import Verdict, published
-from livingpaper.claims.claim import claims_of
 from livingpaper.claims.results import Standing
-from notebook_code import notebook, refused_by, result
+from notebook_code import claims_of, notebook, refused_by, result
 
 from attngeo.files.checkout import root
 

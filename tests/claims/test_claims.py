@@ -6,10 +6,10 @@ from beartype import beartype
 from beartype.roar import BeartypeCallHintViolation
 from claim_code import NotebookCode, with_code
 from jaxtyping import Float, jaxtyped
-from livingpaper.claims.claim import Verdict, claim, claims_of, compare, exact
+from livingpaper.claims.claim import Verdict, claim, compare, exact
 from livingpaper.claims.results import WordingError
 from livingpaper.display.check_line import check_line
-from notebook_code import definitions
+from notebook_code import claims_of, definitions
 
 SLIP = {"printed": '"two"', "place": "Eq. 1", "holds": "one"}
 

@@ -3,8 +3,7 @@ import re
 import pandas as pd
 import pytest
 from livingpaper.claims import published
-from livingpaper.claims.claim import claims_of
-from notebook_code import result
+from notebook_code import claims_of, result
 
 from attngeo.files.checkout import CheckoutError, root
 

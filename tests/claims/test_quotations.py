@@ -6,8 +6,7 @@ from functools import cache
 import jupytext
 import yaml
 from livingpaper.claims import published
-from livingpaper.claims.claim import claims_of
-from notebook_code import result
+from notebook_code import claims_of, result
 from quotations import contains, excerpt_of, hedges, passage_at, places, quotations, sentence_around, tokens
 
 from attngeo.files.checkout import data, root

@@ -21,10 +21,9 @@ import ast
 import inspect
 import re
 from collections.abc import Callable, Generator, Mapping
-from functools import cache, wraps
-from typing import Any, NamedTuple
+from functools import wraps
+from typing import Any
 
-from attngeo.files.checkout import root
 from livingpaper.claims.results import (
     Comparison,
     Result,
@@ -36,7 +35,7 @@ from livingpaper.claims.results import (
     printed_twice,
 )
 
-__all__ = ["Comparisons", "Verdict", "claim", "claims_of", "compare", "exact", "monte_carlo", "printed_twice"]
+__all__ = ["Comparisons", "Verdict", "claim", "compare", "exact", "monte_carlo", "printed_twice"]
 
 OURS = "This statement is ours, not the paper's."
 QUOTED = ("printed", "place")
@@ -132,25 +131,6 @@ def _check_texts(name: str, verdict: Verdict, texts: Mapping[str, Any], ours: bo
             if key in barred:
                 raise WordingError(f"The verdict {verdict.value!r} of {name} excludes the text {key!r}; remove it.")
             raise WordingError(f"The verdict {verdict.value!r} of {name} needs the text {key!r}; add it.")
-
-
-class Written(NamedTuple):
-    """The subject of a claim, as its notebook states it."""
-
-    statement: str
-    part: str
-    title: str
-    verdict: Verdict | None  # None if the verdict follows from the numbers
-
-
-@cache
-def claims_of(page: str) -> dict[str, Written]:
-    """The claims in the source of a notebook, by the names of their functions; empty if there is no such notebook."""
-    path = root() / "notebooks" / f"{page}.py"
-    body = ast.parse(path.read_text("utf-8")).body if path.is_file() else ()
-    calls = {node.name: call for node in body if isinstance(node, ast.FunctionDef) and (call := decoration(node))}
-    verdicts = {name: Verdict[call.args[3].attr] for name, call in calls.items() if call.args[3:]}
-    return {n: Written(*map(ast.literal_eval, call.args[:3]), verdicts.get(n)) for n, call in calls.items()}
 
 
 def decoration(function: ast.FunctionDef) -> ast.Call | None:

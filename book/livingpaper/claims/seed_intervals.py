@@ -63,12 +63,12 @@ class Case:
     @property
     def met(self) -> bool:
         """Whether the whole interval has the expected sign."""
-        return self.known and (self.estimate.low > 0 if self.sign > 0 else self.estimate.high < 0)
+        return self.known and min(self.sign * self.estimate.low, self.sign * self.estimate.high) > 0
 
     @property
     def reversed(self) -> bool:
         """Whether the whole interval has the opposite sign."""
-        return self.known and (self.estimate.high < 0 if self.sign > 0 else self.estimate.low > 0)
+        return self.known and max(self.sign * self.estimate.low, self.sign * self.estimate.high) < 0
 
     def ends(self, lies: str) -> tuple[Comparison, ...]:
         """Comparisons of the ends of the interval with 0.
@@ -77,16 +77,20 @@ class Case:
             lies: "below" or "above" for an interval that excludes 0, which its nearer end shows; "around" for an
                 interval that includes 0, which takes both ends.
         """
-        low, high = self.estimate.low, self.estimate.high
-        ends = {"below": ((high, "<"),), "above": ((low, ">"),), "around": ((low, "<"), (high, ">"))}[lies]
-        about = {"interval": self.estimate, "claim": Claim(">" if self.sign > 0 else "<", 0.0)}
-        return tuple(replace(compare(self.quantity, end, relation), **about) for end, relation in ends)
+        low = compare(self.quantity, self.estimate.low, "<" if lies == "around" else ">")
+        high = compare(self.quantity, self.estimate.high, ">" if lies == "around" else "<")
+        ends = {"below": (high,), "above": (low,), "around": (low, high)}[lies]
+        claim = Claim(">" if self.sign > 0 else "<", 0.0)
+        return tuple(replace(end, interval=self.estimate, claim=claim) for end in ends)
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """The `ends` for where the interval lies; none if there is no interval."""
-        excludes_zero = self.met or self.reversed
-        return self.ends("around" if not excludes_zero else "above" if self.estimate.low > 0 else "below") * self.known
+        if not self.known:
+            return ()
+        if not (self.met or self.reversed):
+            return self.ends("around")
+        return self.ends("above" if self.estimate.low > 0 else "below")
 
 
 def joined(cases: Sequence[Case], spoken_of: Training) -> tuple[Comparison, ...]:
@@ -98,14 +102,16 @@ def too_small(cases: Iterable[Case], spoken_of: Training) -> str:
     """Two sentences on why our small models do not affect the verdict on a statement about larger ones."""
     trained = sorted({case.training for case in cases})
     assert not any(training.reaches(spoken_of) for training in trained), "runs of the paper's size have to decide"
-    by_size = [sorted(set(values)) for values in zip(*trained, strict=True)]
-    layers, width, tokens = (
-        form(sizes[0]) if len(sizes) == 1 else f"{form(sizes[0])} to {form(sizes[-1])}"
-        for sizes, form in zip(by_size, (str, str, as_millions), strict=True)
-    )
+    layers, width, tokens = zip(*trained, strict=True)
     return (
-        f"Our models have {layers} layers and a hidden size of {width}, and they were trained on {tokens} tokens. The"
-        f" paper's statement refers to models of at least the following size and training: {spoken_of}. Each of our"
-        " models is smaller than these models or was trained on fewer tokens, so our measurements do not affect the"
-        " verdict."
+        f"Our models have {_range(layers)} layers and a hidden size of {_range(width)}, and they were trained on"
+        f" {_range(tokens, as_millions)} tokens. The paper's statement refers to models of at least the following size"
+        f" and training: {spoken_of}. Each of our models is smaller than these models or was trained on fewer tokens,"
+        " so our measurements do not affect the verdict."
     )
+
+
+def _range(values: Sequence[int], form: Callable[[int], str] = str) -> str:
+    """``4``, or ``4 to 12``."""
+    least, most = form(min(values)), form(max(values))
+    return least if least == most else f"{least} to {most}"

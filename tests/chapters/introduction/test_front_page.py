@@ -7,9 +7,9 @@ import yaml
 from chapters import introduction, positions
 from chapters.introduction import citations, findings, told
 from chapters.introduction.cards import cards
-from livingpaper.claims.claim import claims_of
 from livingpaper.claims.results import Result, Verdict, exact
 from livingpaper.display.verdicts import account
+from notebook_code import claims_of
 
 from attngeo.experiments.survey.measured import read_records
 from attngeo.files import checkout

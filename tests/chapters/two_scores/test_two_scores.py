@@ -1,8 +1,7 @@
 import pytest
 import torch
 from chapters.two_scores import laws
-from livingpaper.claims.claim import claims_of
-from notebook_code import notebook
+from notebook_code import claims_of, notebook
 
 from attngeo.bilinear.random_matrices import symmetry_mean, symmetry_sd
 
