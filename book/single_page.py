@@ -92,23 +92,21 @@ def _put_styles_inside(soup: BeautifulSoup, page: Path) -> None:
             link.replace_with(style)
         else:
             link.decompose()
-    centred = soup.new_tag("style")
-    centred.string = ".bd-main { margin: auto; max-width: 70rem }"
-    soup.head.append(centred)
+    soup.select_one(".bd-main")["style"] = "margin: auto; max-width: 70rem"  # there is no navigation beside it
 
 
 def _put_scripts_inside(soup: BeautifulSoup, page: Path) -> None:
-    for script in soup.find_all("script"):
-        source = script.attrs.pop("src", "")
-        deferred = script.attrs.pop("defer", None) is not None
+    for script in soup.find_all("script", src=True):
+        source = script.attrs.pop("src")
         if NAVIGATION_SCRIPTS.search(source):
             script.decompose()
-        elif source:
-            # MathJax has to draw with SVG here, because its other output loads fonts from files.
-            path = _file(page, source.replace("tex-chtml.js", "tex-svg.js"))
-            script.string = path.read_text("utf-8").replace("</script", "<\\/script")
-            if deferred:  # only scripts in files can be deferred
-                soup.body.append(script.extract())
+            continue
+        # MathJax has to draw with SVG here, because its other output loads fonts from files.
+        path = _file(page, source.replace("tex-chtml.js", "tex-svg.js"))
+        script.string = path.read_text("utf-8").replace("</script", "<\\/script")
+        if script.has_attr("defer"):  # only scripts in files can be deferred
+            del script["defer"]
+            soup.body.append(script.extract())
 
 
 def _file(page: Path, address: str) -> Path:
