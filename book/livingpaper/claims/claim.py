@@ -18,7 +18,6 @@ Texts that contain computed numbers are returned after the last comparison, as i
 """
 
 import ast
-import inspect
 import re
 from collections.abc import Callable, Generator, Mapping
 from functools import wraps
@@ -73,8 +72,6 @@ def claim(
     words = {"title": title, "printed": printed, "place": place, "holds": holds, "remark": remark}
 
     def register(compared: Callable[..., Comparisons]) -> Callable[..., Result]:
-        signature = inspect.signature(compared)
-
         @wraps(compared)
         def judged(*args: Any, **kwargs: Any) -> Result:
             seen, generator = [], compared(*args, **kwargs)
@@ -92,8 +89,6 @@ def claim(
             said["corrected"] = said.pop("holds")
             if ours:
                 said["remark"] = f"{OURS} {said['remark']}".rstrip()
-            given = signature.bind(*args, **kwargs)
-            given.apply_defaults()
             return Result(
                 statement,
                 part,
@@ -104,7 +99,6 @@ def claim(
                 ours=ours,
                 missing=missing,
                 source=judged.__name__,
-                parameters={k: v for k, v in given.arguments.items() if isinstance(v, str | int | float)},
                 **said,
             )
 
@@ -119,21 +113,26 @@ def _check_texts(name: str, verdict: Verdict, texts: Mapping[str, Any], ours: bo
         raise WordingError(
             f"The verdict {verdict.value!r} of {name} is for plans of ours only; write ours=True or choose another one."
         )
-    needed, barred = NEEDED[verdict], () if verdict is Verdict.ASSUMPTION else ("missing",)
+    needed, barred = list(NEEDED[verdict]), []
     if ours:
-        needed = tuple(key for key in needed if key not in QUOTED)
+        needed = [key for key in needed if key not in QUOTED]
     if verdict is Verdict.CHANGES:  # if there is no correction, a remark explains why
-        needed = (*needed, "holds" if texts["holds"] else "remark")
+        needed.append("holds" if texts["holds"] else "remark")
     if verdict is Verdict.UNDECIDED:
-        barred = (*barred, "holds")
-    for key in (*needed, *barred):
-        if bool(texts[key]) is (key in barred):
-            if key in barred:
-                raise WordingError(f"The verdict {verdict.value!r} of {name} excludes the text {key!r}; remove it.")
+        barred.append("holds")
+    if verdict is not Verdict.ASSUMPTION:
+        barred.append("missing")
+    for key in needed:
+        if not texts[key]:
             raise WordingError(f"The verdict {verdict.value!r} of {name} needs the text {key!r}; add it.")
+    for key in barred:
+        if texts[key]:
+            raise WordingError(f"The verdict {verdict.value!r} of {name} excludes the text {key!r}; remove it.")
 
 
 def decoration(function: ast.FunctionDef) -> ast.Call | None:
     """The call of `claim` that decorates a function, or None."""
-    calls = (d for d in function.decorator_list if isinstance(d, ast.Call))
-    return next((d for d in calls if getattr(d.func, "id", "") == claim.__name__), None)
+    for decorator in function.decorator_list:
+        if isinstance(decorator, ast.Call) and getattr(decorator.func, "id", "") == claim.__name__:
+            return decorator
+    return None

@@ -33,21 +33,21 @@ def of_the_paper(statement: str, part: str = "") -> str:
         statement: its number in data/published/statements.csv.
         part: which part of it is meant. A part that begins with ``and`` names a second statement of the same kind.
     """
-    kind = statements()["kind"].get(statement, "")
-    named = statement if not re.match(r"S?\d", statement) else f"{_KINDS.get(kind, kind.title())} {statement}".strip()
+    named = statement
+    if re.match(r"S?\d", statement):
+        kind = statements()["kind"].get(statement, "")
+        named = f"{_KINDS.get(kind, kind.title())} {statement}".strip()
     if statement.startswith("Web "):
         named = f"{statement.removeprefix('Web ').capitalize()} on the paper's web page"
     else:
         if part.startswith("and "):
             second, _, part = part.partition(", ")
-            named = f"{re.sub('^(Eq|Table|Figure)', _plural, named)} {second}"
+            plural = re.sub("^(Eq|Table|Figure)", r"\g<0>s", named)
+            named = f"{plural} {second}"
         named = f"{named} of the paper"
-    between = "" if not part else " " if part.startswith("(") else ", "
-    return f"{named}{between}{_RANGE.sub('–', part)}"
-
-
-def _plural(kind: re.Match) -> str:
-    return f"{kind[0]}s"
+    if not part:
+        return named
+    return f"{named}{' ' if part.startswith('(') else ', '}{_RANGE.sub('–', part)}"
 
 
 def printed_table(number: str) -> pd.DataFrame:

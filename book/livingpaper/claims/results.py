@@ -3,9 +3,9 @@
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
-from typing import Any, Literal, NamedTuple, SupportsFloat
+from typing import Literal, NamedTuple, SupportsFloat
 
 import numpy as np
 
@@ -88,11 +88,8 @@ class Comparison:
         """
         if not self.decides:
             return Standing.TOLD
-        if (
-            self.holds
-            and self.asked is not None
-            and not _holds(self.measured, self.relation, self.asked, self.tolerance)
-        ):
+        asked = self.expected if self.asked is None else self.asked
+        if self.holds and not _holds(self.measured, self.relation, asked, self.tolerance):
             return Standing.SHORT
         if self.claim is None:
             return Standing.AGREES if self.holds else Standing.CONTRADICTS
@@ -198,7 +195,6 @@ class Result:
     missing: tuple[str, ...] = ()  # words of `corrected` for a missing assumption, which the paper does not have there
     repeats: str = ""  # name of the check of the same slip or of its cause; the errata have one entry for both
     source: str = ""  # name of the function that judges
-    parameters: dict[str, Any] = field(default_factory=dict)  # arguments of this function, such as a seed
 
     @property
     def supported(self) -> bool:
@@ -206,7 +202,5 @@ class Result:
         return bool(self.comparisons) and all(c.holds for c in self.comparisons)
 
     def to_dict(self) -> dict:
-        """A JSON-ready copy, with `supported` and each comparison's `holds`."""
-        plain = asdict(self) | {"supported": self.supported, "verdict": str(self.verdict)}
-        plain["comparisons"] = [asdict(c) | {"holds": c.holds, "standing": c.standing.value} for c in self.comparisons]
-        return plain
+        """A JSON-ready copy, with `supported`."""
+        return asdict(self) | {"supported": self.supported, "verdict": str(self.verdict)}

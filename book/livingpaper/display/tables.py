@@ -1,6 +1,5 @@
 """Data frames as Markdown tables."""
 
-import math
 import re
 
 import pandas as pd
@@ -23,7 +22,7 @@ def markdown_table(frame: pd.DataFrame, formats: dict[str, str] | None = None) -
 
 
 def _cell(value: object, spec: str) -> str:
-    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
+    if pd.isna(value):
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
