@@ -47,10 +47,24 @@ class NotebookCode:
             values=values,
         )
 
+    def names_in(self, *nodes: ast.AST) -> set[str]:
+        """The names in these nodes, and in the definitions that they use."""
+        names: set[str] = set()
+        waiting = list(nodes)
+        while waiting:
+            found = _names(waiting.pop())
+            waiting += [self.definitions[name].node for name in found - names if name in self.definitions]
+            names |= found
+        return names
+
 
 def with_code(markdown: str, code: NotebookCode) -> str:
     """Check lines with the code of their claims in place of each mark."""
     return MARK.sub(lambda mark: _claim_code(mark[1], code), markdown)
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
 class _VariablesReplaced(ast.NodeTransformer):
@@ -94,23 +108,14 @@ def _definitions(source: str) -> Iterator[Definition]:
 def _claim_code(name: str, code: NotebookCode) -> str:
     """The function and its call, and a fold with the code that they use."""
     call, claim = code.calls[name], code.definitions[name]
-    used, names, parameters = {name}, set(), set()
-    waiting: list[ast.AST] = [call, claim.node]
-    while waiting:
-        node = waiting.pop()
-        found = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-        names |= found
-        if isinstance(node, ast.Assign):  # a constant that is made from parameters
-            parameters |= found & code.values.keys()
-        new = (found & code.definitions.keys()) - used
-        used |= new
-        waiting += [code.definitions[other].node for other in new]
-
-    others = [definition for definition in code.definitions.values() if definition.name in used - {name}]
-    constants = [f"{parameter} = {value!r}" for parameter, value in code.values.items() if parameter in parameters]
-    constants += [definition.text for definition in others if definition.name.isupper()]
-    functions = [definition.text for definition in others if not definition.name.isupper()]
-    blocks = ["\n".join(_imports_of(names, code)), "\n".join(constants), *functions]
+    names = code.names_in(call, claim.node)
+    used = [definition for definition in code.definitions.values() if definition.name in names - {name}]
+    constants = [definition for definition in used if definition.name.isupper()]
+    functions = [definition.text for definition in used if not definition.name.isupper()]
+    in_constants = {name for constant in constants for name in _names(constant.node)}
+    values = [f"{parameter} = {value!r}" for parameter, value in code.values.items() if parameter in in_constants]
+    constants_text = "\n".join([*values, *(constant.text for constant in constants)])
+    blocks = ["\n".join(_imports_of(names, code)), constants_text, *functions]
     uses = "\n\n\n".join(block for block in blocks if block)
     shown = _fenced(f"{claim.text}\n\n\nlist({ast.unparse(call)})")
     if not uses:
