@@ -23,10 +23,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # Jupyter Book add
 import execute
 import variant_pages
 from cards import write_cards
+from figure_forms import add_other_forms
 from livingpaper.display.plain_notebook import elsewhere
 from livingpaper.display.verdicts import reports
+from page_head import citation, link_preview
 from presentation import present
-from takeaways import add_other_forms, citation, hand_out, link_preview
+from takeaways import hand_out
 
 from attngeo.errors import AttngeoError
 from attngeo.files.atomic import write_text

@@ -115,7 +115,7 @@ def _pieces(cell: NotebookNode) -> list[NotebookNode]:
 
 def _figure(output: NotebookNode, name: str, caption: str, alt: str) -> NotebookNode:
     del output.data["text/plain"]
-    output.data.pop(NARROW_SVG, None)  # takeaways.py writes the narrow version beside the page
+    output.data.pop(NARROW_SVG, None)  # figure_forms.py writes the narrow version beside the page
     cell = _code_cell(output)
     cell.metadata["mystnb"] = {
         "figure": {"name": name, "caption": caption},

@@ -5,7 +5,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from takeaways import LONGEST_DESCRIPTION, PREVIEW, citation, hand_out, in_dark_theme, link_preview
+from figure_forms import in_dark_theme
+from page_head import LONGEST_DESCRIPTION, PREVIEW, citation, link_preview
+from takeaways import hand_out
 
 from attngeo.files.provenance import repository
 

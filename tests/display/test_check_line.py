@@ -4,7 +4,8 @@ import re
 from dataclasses import replace
 
 from livingpaper.claims.results import Claim, Result, Standing, Verdict, compare, exact, monte_carlo, printed_twice
-from livingpaper.display.check_line import MEANINGS, badge, check_line, in_the_paper, legend, rows
+from livingpaper.display.check_line import MEANINGS, badge, check_line, in_the_paper, legend
+from livingpaper.display.check_rows import rows
 
 from attngeo.experiments.runs.estimates import Estimate
 
