@@ -7,15 +7,13 @@ themselves and to tokens with similar embeddings. `ROTARY` repeats the compariso
 from enum import Enum
 from functools import cache
 
-from chapters.symmetric_initialisation.speed_ups import speed_up, speed_up_of
-from chapters.symmetric_initialisation.starts import BAND, BASELINE, Outcome, Setting
-from livingpaper.claims.results import Verdict
+from chapters.symmetric_initialisation.speed_ups import speed_up
+from chapters.symmetric_initialisation.starts import BASELINE, Setting
 from attngeo.choices import Initialisation
 from attngeo.errors import AttngeoError
 from attngeo.experiments.runs.arms import LOSS, Contrast, whole_arms
-from attngeo.experiments.runs.estimates import NEVER, Estimate, difference_of_means
+from attngeo.experiments.runs.estimates import Estimate, difference_of_means
 from attngeo.experiments.runs.experiments import read_experiment
-from attngeo.experiments.runs.numbers_in_words import as_nats, as_percent, number, with_interval
 from attngeo.experiments.runs.plateaus import PLATEAU_OF_CHARACTERS
 from attngeo.files.checkout import data
 
@@ -64,104 +62,15 @@ def reason(indefinite: Setting) -> Reason:
     return reason_by_plan(*differences(indefinite))
 
 
-def narrow(indefinite: Setting) -> bool:
-    """Whether the conclusion that self-attraction helps rests on less than the negligible difference, `BAND`."""
-    return reason(indefinite) is Reason.SELF_ATTRACTION and differences(indefinite)[1].low < BAND
-
-
-def reason_in_short(indefinite: Setting) -> str:
-    """The conclusion of `SELF_ATTENTION` in one sentence. A narrow margin counts as no conclusion."""
-    unclear = (
-        "A further planned experiment did not clarify whether this gain comes from symmetry itself or from the stronger"
-        " attention of tokens to themselves and to similar tokens."
-    )
-    if narrow(indefinite):
-        return unclear
-    return {
-        Reason.SYMMETRY: "A further planned experiment suggests that this gain comes from symmetry itself.",
-        Reason.SELF_ATTRACTION: "A further planned experiment suggests that this gain comes from the stronger attention of tokens"
-        " to themselves and to similar tokens, and not from symmetry itself.",
-        Reason.UNDECIDED: unclear,
-    }[reason(indefinite)]
-
-
-def reason_told(indefinite: Setting) -> str:
-    """The conclusion of `SELF_ATTENTION` by its plan, with the numbers that decide it and how far they can be trusted."""
-    of_random, of_symmetric = differences(indefinite)
-    gain = indefinite.minus("symmetric").difference()
-    conclusions = {
-        Reason.SYMMETRY: "symmetry helps",
-        Reason.SELF_ATTRACTION: "self-attraction helps",
-        Reason.UNDECIDED: "the experiment is inconclusive",
-    }
-    doubts = []
-    if narrow(indefinite):
-        doubts.append(f"the last interval begins only {number(of_symmetric.low, 4)} nats above 0")
-    if of_random.low < gain.value < 0 and reason(indefinite) is not Reason.SYMMETRY:
-        doubts.append(
-            f"the interval for `{INDEFINITE}` initialisation includes a gain as large as that of `symmetric` initialisation"
-        )
-    doubt = f" However, we do not consider the question settled: {', and '.join(doubts)}." if doubts else ""
-    return (
-        f"Relative to random initialisation, `symmetric` initialisation changes the final loss by"
-        f" {with_interval(gain, as_nats)} nats, and `{INDEFINITE}` initialisation changes it by"
-        f" {with_interval(of_random, as_nats)} nats. The final loss with `{INDEFINITE}` initialisation minus the final loss with"
-        f" `symmetric` initialisation is {with_interval(of_symmetric, as_nats)} nats. By the criteria of the plan, the"
-        f" conclusion would be that *{conclusions[reason(indefinite)]}*.{doubt}"
-    )
-
-
-def earlier_version_told(indefinite: Setting, repeated: Setting) -> str:
-    """What the first version of `SELF_ATTENTION` would have concluded, which named the recorded runs of another plan."""
+def earlier_version(indefinite: Setting, named: Setting) -> tuple[Estimate, Estimate]:
+    """`differences` by the first version of `SELF_ATTENTION`, which named the recorded runs of another plan."""
     arm = indefinite.arms[INDEFINITE]
-    compared = [Contrast(arm, repeated.arms[other]).difference() for other in (BASELINE, "symmetric")]
-    conclusion = reason_by_plan(*compared)
-    outcome = "the same" if conclusion is reason(indefinite) else "different"
-    if conclusion is Reason.UNDECIDED is not reason(indefinite):
-        outcome = "inconclusive"
-    return (
-        f"If we instead compare the encoders with `{INDEFINITE}` initialisation with the recorded runs named in the first version"
-        f" of the plan, their final loss minus that of the encoders with `symmetric` initialisation is"
-        f" {with_interval(compared[1], as_nats)} nats. Under that version, the outcome would have been {outcome}."
-    )
+    return tuple(Contrast(arm, named.arms[other]).difference() for other in (BASELINE, "symmetric"))
 
 
-def course_told(indefinite: Setting, step: int = 1000) -> str:
-    """When during training the gain of the symmetric start appears."""
-    contrast = indefinite.minus("symmetric")
-    early = contrast.difference(lambda run: float(run.curve(LOSS).loc[step]))
-    if early.high < 0:
-        return f"The gain is already there at step {step:,}."
-    return (
-        f"The gain appears late in training. At step {step:,}, there is no clear difference yet: the loss with `symmetric`"
-        f" initialisation minus the loss with random initialisation is {with_interval(early, as_nats)} nats."
-    )
-
-
-ROTARY_VERDICTS = {  # on the statement that there is no gain
-    Outcome.SAME: Verdict.HOLDS,
-    Outcome.MUCH_FASTER: Verdict.CHANGES,
-    Outcome.FASTER: Verdict.CHANGES,
-    Outcome.SLOWER: Verdict.CHANGES,
-    Outcome.UNDECIDED: Verdict.UNDECIDED,
-}
-
-
-def rotary_told(rotary: Setting) -> str:
-    """The outcome of `ROTARY` by its plan."""
-    conclusions = {
-        Outcome.SAME: "there is *no difference*, as this explanation predicts",
-        Outcome.MUCH_FASTER: "symmetric initialisation is *faster*, which this explanation does not predict",
-        Outcome.FASTER: "symmetric initialisation is *faster*, which this explanation does not predict",
-        Outcome.SLOWER: "symmetric initialisation is *slower*, which this explanation does not predict",
-        Outcome.UNDECIDED: "the result is *inconclusive*, because the interval includes 0 but does not lie within the"
-        f" ±{BAND:g} nats that the plan requires for *no difference*",
-    }
-    return (
-        "In encoders with rotary positions, `symmetric` initialisation changes the final loss by"
-        f" {with_interval(rotary.primary.difference(), as_nats)} nats relative to random initialisation. By the criteria of the plan,"
-        f" {conclusions[rotary.outcome]}."
-    )
+def at_step(contrast: Contrast, step: int) -> Estimate:
+    """The difference of held-out losses at a step."""
+    return contrast.difference(lambda run: float(run.curve(LOSS).loc[step]))
 
 
 def gains_compared(learned: Setting, rotary: Setting) -> Estimate:
@@ -175,25 +84,10 @@ def steps_on_plateau(setting: Setting) -> float:
     return float((losses < PLATEAU_OF_CHARACTERS).idxmax().mean())
 
 
-def steps_told(learned: Setting, rotary: Setting) -> str:
-    """The shares of training steps that symmetric initialisation saves, and those that rotary positions save."""
-    with_table, with_rotary = (speed_up_of(setting.minus("symmetric")) for setting in (learned, rotary))
-    share = as_percent(with_rotary.value)
-    if with_rotary.low == NEVER:
-        share = f"{share} (upper end of the interval: {as_percent(with_rotary.high)})"
-    steps, *losses = (
-        learned.arms[BASELINE].curves(LOSS).index.to_numpy(),
-        *(setting.arms[BASELINE].curves(LOSS).to_numpy().T for setting in (rotary, learned)),
-    )
-    saved = speed_up(steps, *losses)
-    ends = [number(setting.arms[BASELINE].mean(LOSS), 2) for setting in (learned, rotary)]
-    return (
-        f"Symmetric initialisation saves {with_interval(with_table, as_percent)} of the training steps for encoders with"
-        f" learned position embeddings and {share} for encoders with rotary positions. The type of positional encoding matters"
-        " far more than the initialisation. With random initialisation, encoders with rotary positions reach the final loss"
-        f" of encoders with learned position embeddings ({ends[0]} nats) in {as_percent(saved.value)} fewer training steps, and"
-        f" they go on to reach {ends[1]} nats."
-    )
+def steps_saved_by_rotary(learned: Setting, rotary: Setting) -> float:
+    """The share of steps that rotary positions save, compared with learned ones, for the random start."""
+    losses = [setting.arms[BASELINE].curves(LOSS) for setting in (rotary, learned)]
+    return speed_up(losses[0].index.to_numpy(), *(curves.to_numpy().T for curves in losses)).value
 
 
 def contrasts(learned: Setting, rotary: Setting) -> dict[str, Contrast]:
