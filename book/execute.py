@@ -24,12 +24,13 @@ import nbformat
 import papermill
 from nbformat import NotebookNode
 from papermill.exceptions import PapermillExecutionError
-from parameters import checked, defaults, read_profile
+from parameters import checked, defaults
 
 from attngeo.errors import AttngeoError, ParameterError
 from attngeo.files.atomic import write_text
 from attngeo.files.checkout import chapters, current_profile, runs, summaries
 from attngeo.files.provenance import commit, versions
+from attngeo.inputs import read_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 # the files that chapters import and read; a change in one of them makes every run stale
@@ -93,9 +94,18 @@ def profile_values(profile: str) -> dict[str, dict[str, Any]]:
     """The parameters that a profile sets, by chapter.
 
     Raises:
-        ParameterError: there is no such profile, or it has an unknown chapter, an unknown parameter or a wrong value.
+        ParameterError: there is no such profile, its file is not of the form ``chapter: {parameter: value}``, or it has
+            an unknown chapter, an unknown parameter or a wrong value.
     """
-    given = read_profile(ROOT / "notebooks" / "profiles", profile)
+    path = ROOT / "notebooks" / "profiles" / f"{profile}.yml"
+    if not path.is_file():
+        known = ", ".join(sorted(file.stem for file in path.parent.glob("*.yml")))
+        raise ParameterError(f"There is no profile {profile!r}; the profiles are {known}.")
+
+    def refuse(why: str) -> ParameterError:
+        return ParameterError(f"The profile {path} must have the form 'chapter: {{parameter: value}}' ({why}).")
+
+    given = read_yaml(path, dict[str, dict[str, Any]], refuse)
     return {chapter: checked(chapter, notebook(chapter), values) for chapter, values in given.items()}
 
 

@@ -1,9 +1,8 @@
-"""Parameters of chapters: what the parameters cell declares, and the values from a user or a profile."""
+"""Parameters of chapters: what the parameters cell declares, and values that a user or a profile gives."""
 
 import ast
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,7 +10,6 @@ import papermill
 from nbformat import NotebookNode
 
 from attngeo.errors import ParameterError
-from attngeo.inputs import read_yaml
 
 TYPES = {
     "int": int,
@@ -62,20 +60,3 @@ def checked(chapter: str, notebook: NotebookNode, values: Mapping[str, Any]) -> 
                 f"Parameter {name} of chapter {chapter} must be in {limits[0].removeprefix('in ')}, not {value}."
             )
     return converted
-
-
-def read_profile(folder: Path, profile: str) -> dict[str, dict[str, Any]]:
-    """The parameters that a profile sets, by chapter, without a check of names and types.
-
-    Raises:
-        ParameterError: there is no such profile, or its file is not of the form ``chapter: {parameter: value}``.
-    """
-    path = folder / f"{profile}.yml"
-    if not path.is_file():
-        known = ", ".join(sorted(file.stem for file in folder.glob("*.yml")))
-        raise ParameterError(f"There is no profile {profile!r}; the profiles are {known}.")
-
-    def refuse(why: str) -> ParameterError:
-        return ParameterError(f"The profile {path} must have the form 'chapter: {{parameter: value}}' ({why}).")
-
-    return read_yaml(path, dict[str, dict[str, Any]], refuse)
