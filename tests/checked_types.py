@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import is_dataclass
 from types import FunctionType
 
 import jaxtyping
@@ -18,8 +19,10 @@ def checked(function: object = None, *, typechecker: Callable) -> object:
     """
     if function is None:
         return functools.partial(checked, typechecker=typechecker)
+    if is_dataclass(function) and not hasattr(function.__init__, "__wrapped__"):
+        function.__init__ = checked(function.__init__, typechecker=typechecker)
     if not isinstance(function, FunctionType):
-        return jaxtyped(function, typechecker=typechecker)
+        return function if isinstance(function, type) else jaxtyped(function, typechecker=typechecker)
     shapes = "jaxtyping" in repr(function.__annotations__)
     if "<locals>" in function.__qualname__ and not shapes:
         return function
