@@ -6,10 +6,11 @@ by ranges.
 
 import math
 import zipfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Protocol, runtime_checkable
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -42,8 +43,7 @@ _Size = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 _MAX_HEADER = 100_000_000  # bytes; the limit of the format itself
 
 
-@runtime_checkable
-class TensorFile(Protocol):
+class TensorFile(ABC):
     """One file of a checkpoint."""
 
     name: str
@@ -61,9 +61,9 @@ class TensorFile(Protocol):
         shape = self.shapes[tensor] if rows is None else (rows[1] - rows[0], *self.shapes[tensor][1:])
         return math.prod(shape) * self.tensors[tensor].element_size()
 
+    @abstractmethod
     def read(self, tensor: str, rows: tuple[int, int] | None = None) -> Tensor:
         """The tensor, or its rows [start, stop)."""
-        ...
 
 
 class Stored(msgspec.Struct):
