@@ -519,9 +519,11 @@ def grown(factors: Float[Tensor, "2 d r"], minus_g: Float[Tensor, "d d"], time: 
 def rested(target: Float[Tensor, "d d"], decay: float, rank: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
     """The factors and -G where descent on ``||W_qk - target||^2 / 2`` with decay has come to rest."""
     q, k = torch.randn(2, len(target), rank, generator=torch.Generator().manual_seed(seed)).double()
-    for _ in range(20_000):
+    of_q = of_k = torch.ones(())  # minus the gradients
+    while max(of_q.abs().max(), of_k.abs().max()) > 1e-12:
         minus_g = target - q @ k.T
-        q, k = q + 0.05 * (minus_g @ k - decay * q), k + 0.05 * (minus_g.T @ q - decay * k)
+        of_q, of_k = minus_g @ k - decay * q, minus_g.T @ q - decay * k
+        q, k = q + 0.05 * of_q, k + 0.05 * of_k
     return q, k, target - q @ k.T
 
 

@@ -1,5 +1,6 @@
 """Scores of surveyed models: from their records or, where the weights are available, computed again."""
 
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -22,7 +23,8 @@ def read_records(folder: Path) -> pd.DataFrame:
     finished = sorted(folder.glob("*/record.json"))
     if not finished:
         raise RecordError(f"{folder} does not contain survey records; create them with 'attngeo survey'.")
-    tables = [_table(path.with_name(name)) for path in finished for name in ("layers.csv", "heads.csv")]
+    files = [path.with_name(name) for path in finished for name in ("layers.csv", "heads.csv")]
+    tables = [_table(file, _written(file)) for file in files]
     return pd.concat(tables, ignore_index=True)
 
 
@@ -94,7 +96,7 @@ def read_quantised(folder: Path) -> pd.DataFrame:
     Raises:
         RecordError: none is recorded, or one is damaged.
     """
-    tables = [_table(path, "scheme") for path in sorted(folder.glob("*/quantised.csv"))]
+    tables = [_table(file, _written(file), "scheme") for file in sorted(folder.glob("*/quantised.csv"))]
     if not tables:
         raise RecordError(
             f"{folder} does not contain records of rounded weights; create them with 'attngeo survey --quantise'."
@@ -102,7 +104,13 @@ def read_quantised(folder: Path) -> pd.DataFrame:
     return named(pd.concat(tables, ignore_index=True))
 
 
-def _table(path: Path, *more: str) -> pd.DataFrame:
+def _written(file: Path) -> int:
+    """When a file was written, in ns; 0 if there is none."""
+    return file.stat().st_mtime_ns if file.exists() else 0
+
+
+@cache  # pages read the same records several times
+def _table(path: Path, written: int, *more: str) -> pd.DataFrame:
     """A table that `attngeo.experiments.survey.record` wrote, in which an empty text is not a missing number."""
     columns = (*more, *COLUMNS)
     kinds = dict.fromkeys(columns, "float64") | dict.fromkeys(WHOLE, "int64") | dict.fromkeys((*more, *TEXT), str)
