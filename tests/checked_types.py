@@ -1,4 +1,4 @@
-"""Types are checked at every call, and shapes where an annotation has one, for less than a tenth of the tests' time."""
+"""Types are checked at every call, and shapes where an annotation has one, in less time than jaxtyping takes."""
 
 import functools
 from collections.abc import Callable

@@ -85,6 +85,14 @@ def cache(tmp_path_factory):
     os.environ["ATTNGEO_CACHE"] = str(tmp_path_factory.mktemp("cache"))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def frozen():
+    """What the tests of a file have imported is not searched by the collections of garbage of later ones."""
+    yield
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def as_found():
     """Undo what a test changes in the environment, which kernels of chapters inherit, and in the handling of Ctrl-C.
