@@ -29,6 +29,7 @@ from transformers.initialization import no_init_weights
 
 from attngeo import AttentionLayer, BilinearForm, open_checkpoint, open_model
 from attngeo.checkpoints.architectures.plans import LayerPlan
+from attngeo.checkpoints.checkpoint import Checkpoint
 from attngeo.checkpoints.reading import Folding, Reading
 
 TOLERANCE = 1e-6
@@ -72,9 +73,22 @@ class Case:
         return self.id.partition("+")[0]
 
 
-def agrees(case: Case, folder: Path) -> None:
+@dataclass(frozen=True)
+class Made:
+    """The small model of a case, with what is read from its files and from memory."""
+
+    case: Case
+    model: PreTrainedModel
+    folder: Path
+    checkpoint: Checkpoint
+    opened: Checkpoint  # of the model itself
+    in_memory: list[AttentionLayer]
+    weights: Mapping[str, Tensor]  # of the whole file
+
+
+def agrees(made: Made) -> None:
     """Fail unless every head of every layer of a case gives the model's own probabilities, and memory what files do."""
-    observations = observe(case, folder)
+    case, observations = made.case, observe(made)
     plans = list(dict.fromkeys(each.plan for each in observations))
     norms = [plan.norm for plan in plans if plan.part != "cross"]
     folding = Folding(case.id, Reading(fold_norm=True), plans, {}) if norms and all(norms) else None
@@ -156,17 +170,20 @@ class Observation:
         return float((logits.softmax(-1) - probabilities).abs().max())
 
 
-def observe(case: Case, folder: Path, positions: bool = False, norms: bool = False) -> list[Observation]:
-    """Save, read and run a case's model; with or without rotary positions, and norms of queries and keys."""
-    torch.manual_seed(0)
+@contextmanager
+def float64() -> Iterator[None]:
+    """Models are made, and make their inputs, in float64."""
     torch.set_default_dtype(torch.float64)
     try:
-        return _observe(case, folder, positions, norms)
+        yield
     finally:
         torch.set_default_dtype(torch.float32)
 
 
-def _observe(case: Case, folder: Path, positions: bool, norms: bool) -> list[Observation]:
+@float64()
+def make(case: Case, folder: Path) -> Made:
+    """Make, save and read a case's model."""
+    torch.manual_seed(0)
     with no_init_weights():
         model = (case.build or small_model(case.model_type))().eval()
     model.config._experts_implementation = "eager"  # the others know no float64
@@ -175,29 +192,37 @@ def _observe(case: Case, folder: Path, positions: bool, norms: bool) -> list[Obs
     model.save_pretrained(folder)
     if model.config.model_type != case.model_type:  # a stand-in
         edit_json(folder / "config.json", model_type=case.model_type)
-    checkpoint = open_checkpoint(folder)
     opened = open_model(model, dict(model.config.to_dict(), model_type=case.model_type))
-    in_memory = list(opened)
-    weights = load_weights(folder)
+    return Made(case, model, folder, open_checkpoint(folder), opened, list(opened), load_weights(folder))
+
+
+@float64()
+def observe(made: Made, positions: bool = False, norms: bool = False) -> list[Observation]:
+    """Run a case's model; with or without rotary positions, and norms of queries and keys.
+
+    What is left out once is left out of every later run.
+    """
+    torch.manual_seed(0)
+    case, model, checkpoint = made.case, made.model, made.checkpoint
     if not positions:
         leave_out_positions(model)
     if not norms:
         leave_out_norms(model)
     normalised = watch_norms(model)
-    watched = {plan: Watched(model, live) for plan, live in zip(checkpoint.plans, opened.plans, strict=True)}
+    watched = {plan: Watched(model, live) for plan, live in zip(checkpoint.plans, made.opened.plans, strict=True)}
     Watched.running, Watched.unread = [], []
     with torch.no_grad(), recorded_softmax(), nullcontext() if positions else without_rotation(model):
         case.run(model) if case.run else run_alone(model, [each.module for each in watched.values()])
     assert case.run or not Watched.unread, "the model has more attention than was read"
     observations = []
-    for plan, layer, live in zip(checkpoint.plans, checkpoint, in_memory, strict=True):
+    for plan, layer, live in zip(checkpoint.plans, checkpoint, made.in_memory, strict=True):
         calls = watched[plan].calls(case.time_first)
         assert calls, f"{plan.module} was not run"
         for queries, keys, values, written, p in calls:  # more than one where layers share their weights
             before = norm_before(plan, queries, normalised)
             seen = queries, keys, p, values, written
             scale = watched[plan].scale() if case.scale is None else case.scale
-            observations.append(Observation(case, plan, layer.form, live, weights, *seen, before, scale))
+            observations.append(Observation(case, plan, layer.form, live, made.weights, *seen, before, scale))
     return observations
 
 

@@ -9,7 +9,8 @@ import pytest
 import torch
 import yaml
 from attention_cases import CASES
-from attention_oracle import EPSILON, TOLERANCE, Case, agrees, observe
+from attention_oracle import EPSILON, TOLERANCE, Case, agrees, make, observe
+from distance_oracle import agrees_at_a_distance
 from small_models import WIDTH
 from transformers import CONFIG_MAPPING
 
@@ -17,21 +18,26 @@ from attngeo import BilinearForm
 from attngeo.checkpoints.architectures import ARCHITECTURES
 from attngeo.checkpoints.architectures.entry import LAYOUTS, Attention, Layout, Refused
 from attngeo.checkpoints.architectures.locate import locate
+from attngeo.checkpoints.architectures.rotary import known_rotations
 from attngeo.checkpoints.architectures.stacks import default_sizes
 from attngeo.errors import CheckpointError
 
+ROTATED = known_rotations().keys() - {"codegen", "gptj"}  # small heads are narrower than what these rotate by default
 PLANTED = 1e-2  # a wrong extraction moves some probability by far more than rounding
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_the_forms_read_give_the_models_own_probabilities(case, tmp_path):
-    agrees(case, tmp_path)
+    made = make(case, tmp_path)
+    if case.id in ROTATED:
+        agrees_at_a_distance(made)
+    agrees(made)
 
 
 def test_attention_that_is_not_read_is_missed(monkeypatch, tmp_path):
     monkeypatch.setitem(ARCHITECTURES, "bart", ARCHITECTURES["bart"][:1])
     with pytest.raises(AssertionError, match="more attention than was read"):
-        agrees(Case("bart"), tmp_path)
+        agrees(make(Case("bart"), tmp_path))
 
 
 def key_heads_in_turn(observed):
@@ -61,13 +67,13 @@ WRONG = [
 
 @pytest.mark.parametrize("name, wrong", WRONG)
 def test_the_oracle_refuses_forms_that_are_read_wrongly(name, wrong, tmp_path):
-    for observed in observe(BY_NAME[name], tmp_path):
+    for observed in observe(make(BY_NAME[name], tmp_path)):
         assert observed.error() < TOLERANCE and observed.error(wrong(observed)) > PLANTED
 
 
 @pytest.mark.parametrize("name", ["longformer", "xlnet"])
 def test_the_oracle_refuses_queries_in_the_place_of_keys(name, tmp_path):
-    for observed in observe(BY_NAME[name], tmp_path):
+    for observed in observe(make(BY_NAME[name], tmp_path)):
         assert observed.error() < TOLERANCE and observed.error(observed.form.T) > PLANTED
 
 
@@ -76,15 +82,15 @@ def changed(observed, **changes):
 
 
 def test_the_oracle_refuses_a_wrong_part_and_values_in_a_wrong_layout(tmp_path):
-    for observed in observe(BY_NAME["llama"], tmp_path / "llama"):
+    for observed in observe(make(BY_NAME["llama"], tmp_path / "llama")):
         assert not changed(observed, causal=False).masked_as_read()
-    for observed in observe(BY_NAME["bloom"], tmp_path / "bloom"):
+    for observed in observe(make(BY_NAME["bloom"], tmp_path / "bloom")):
         assert changed(observed, layout=LAYOUTS["blocks"]).error_of_values() > PLANTED > observed.error_of_values()
 
 
 @pytest.mark.parametrize("name", ["gpt2", "gemma2", "t5"])
 def test_the_oracle_refuses_a_gain_that_is_not_of_the_normalisation_before(name, tmp_path):
-    for one, other in itertools.pairwise(each for each in observe(BY_NAME[name], tmp_path) if each.plan.norm):
+    for one, other in itertools.pairwise(each for each in observe(make(BY_NAME[name], tmp_path)) if each.plan.norm):
         for wrong in ({"norm": other.plan.norm}, {"norm_offset": 1 - one.plan.norm_offset}):
             assert changed(one, **wrong).before_the_gain().unevenness() > 2 * EPSILON
 

@@ -9,7 +9,8 @@ import pytest
 import torch
 import transformers as tf
 from attention_cases import CASES
-from attention_oracle import Case, Observation, observe
+from attention_oracle import Case, make, observe
+from distance_oracle import CLOSE, PLANTED, agrees_at_a_distance, equal, error, forms_by_distance
 from edited_files import edit_json
 from msgspec import structs
 from small_models import small_model
@@ -21,9 +22,6 @@ from attngeo.checkpoints.architectures.qk_norms import known_norms
 from attngeo.checkpoints.architectures.rotary import known_rotations, rotation_of
 from attngeo.checkpoints.tables import score_table
 from attngeo.errors import CheckpointError, MatrixError, ParameterError
-
-CLOSE = 2e-5  # models compute angles in float32
-PLANTED = 1e-2
 
 BY_NAME = {case.id: case for case in CASES}
 YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": 8}
@@ -62,8 +60,6 @@ NORMED = [
     BY_NAME["stablelm+norms"],
     BY_NAME["gemma3n_text+shared-keys"],
 ]
-TAKEN = {each.model_type for each in SCALED if each.model_type in ("gptj", "codegen")}
-ROTATED = SCALED + [BY_NAME[name] for name in sorted(known_rotations()) if name in BY_NAME and name not in TAKEN]
 FOLDED = NORMED + [
     BY_NAME[name]
     for name, norms in sorted(known_norms().items())
@@ -71,66 +67,14 @@ FOLDED = NORMED + [
 ]
 
 
-def error(observed: Observation, forms: dict[int, BilinearForm], epsilon: float | None = None) -> float:
-    """Largest deviation of the probabilities rebuilt from forms by distance; 0 stands for all without one."""
-    n = observed.queries.shape[-2]
-    logits = torch.zeros(len(observed.queries), observed.plan.heads, n, n, dtype=torch.float64)
-    for m in range(1 - n, n):
-        q, k = forms.get(m, forms[0]).per_head()
-        at_m = torch.einsum("bid,hdr,her,bje->bhij", observed.queries, q, k, observed.keys) * observed.scale
-        logits += torch.diag_embed(at_m.diagonal(m, -2, -1), m, -2, -1)
-    if epsilon is not None:
-        q, k = divisors(observed, epsilon)
-        logits = logits / q[..., :, None] / k[..., None, :]
-    p = observed.probabilities.reshape(logits.shape)
-    return float((logits.masked_fill(p == 0, -torch.inf).softmax(-1) - p).abs().max())
-
-
-def divisors(observed: Observation, epsilon: float) -> list[torch.Tensor]:
-    """By how much the norms divide queries and keys, (batch, heads, tokens), from the plain factors."""
-    group, kind = observed.plan.heads // observed.plan.kv_heads, known_norms()[observed.case.model_type]
-    found = []
-    for inputs, factor, weight in (
-        (observed.queries, observed.form.wq, observed.plan.query),
-        (observed.keys, observed.form.wk, observed.plan.key),
-    ):
-        x = torch.einsum("btd,hdr->bhtr", inputs, factor)
-        name = f"{weight.removesuffix('.weight').rpartition('.')[0]}.{kind.names[len(found)]}.weight"
-        gain = observed.weights.get(name)
-        over = (1, 3) if gain is not None and gain.ndim == 1 and len(gain) > x.shape[-1] else (3,)
-        x = x - x.mean(over, keepdim=True) if kind.centred else x
-        found.append((x.square().mean(over, keepdim=True) + epsilon).sqrt().expand(*x.shape[:3], 1)[..., 0])
-    return [found[0], found[1].repeat_interleave(group, 1)]
-
-
-def forms_by_distance(checkpoint, observed, place, rotate=at_distance) -> dict[int, BilinearForm]:
-    """By distance, the form of a layer of a checkpoint that was opened at no distance."""
-    plan, form, n = checkpoint.plans[place], checkpoint[place].form, observed.queries.shape[-2]
-    rotations = {m: rotation_of(plan, m) for m in range(1 - n, 1 if plan.causal else n)}
-    return {m: form if rotation is None else rotate(form, m, rotation) for m, rotation in rotations.items()}
-
-
-def equal(one: BilinearForm, other: BilinearForm) -> bool:
-    return torch.equal(one.wq, other.wq) and torch.equal(one.wk, other.wk)
-
-
-@pytest.mark.parametrize("case", ROTATED, ids=lambda case: case.id)
+@pytest.mark.parametrize("case", SCALED, ids=lambda case: case.id)
 def test_scores_at_a_distance_are_those_of_the_models_logits(case, tmp_path):
-    observations = observe(case, tmp_path, positions=True)
-    plain, far, rotates = open_checkpoint(tmp_path), open_checkpoint(tmp_path, distance=-2), False
-    for observed in observations:
-        plan = observed.plan
-        if plan in far.plans:
-            forms = forms_by_distance(plain, observed, plain.plans.index(plan))
-            assert equal(far.read(plan).form, forms[-2]), plan
-            assert error(observed, forms) < CLOSE, plan
-            rotates |= error(observed, {0: observed.form}) > PLANTED
-    assert rotates  # so that a rotation that does nothing would be noticed
+    agrees_at_a_distance(make(case, tmp_path))
 
 
 @pytest.mark.parametrize("case", FOLDED, ids=lambda case: case.id)
 def test_gains_of_norms_of_queries_and_keys_are_those_of_the_model(case, tmp_path):
-    observations = observe(case, tmp_path, positions=True, norms=True)
+    observations = observe(make(case, tmp_path), positions=True, norms=True)
     config = json.loads((tmp_path / "config.json").read_text())
     stated = [value for key, value in config.items() if re.fullmatch("(rms_)?(layer_?)?norm_eps(ilon)?", key)]
     epsilon = stated[0] if stated else 1e-5  # of torch's layer normalisation
@@ -166,8 +110,8 @@ PLANT = {
 def rotating(request, tmp_path_factory):
     """A checkpoint with rotary positions, and its first layer in action."""
     folder = tmp_path_factory.mktemp("rotating")
-    case = next(each for each in ROTATED if each.id == request.param)
-    return observe(case, folder, positions=True)[0], open_checkpoint(folder)
+    case = next(each for each in [*SCALED, *CASES] if each.id == request.param)
+    return observe(make(case, folder), positions=True)[0], open_checkpoint(folder)
 
 
 @pytest.mark.parametrize("plant", PLANT)
@@ -178,7 +122,7 @@ def test_the_oracle_refuses_wrong_rotations(plant, rotating):
 
 @pytest.mark.parametrize("name, changes", [("gemma3_text", {"offset": 0}), ("persimmon", {"centred": False})])
 def test_the_oracle_refuses_wrong_gains(name, changes, tmp_path, monkeypatch):
-    observed = observe(BY_NAME[name], tmp_path, positions=True, norms=True)[0]
+    observed = observe(make(BY_NAME[name], tmp_path), positions=True, norms=True)[0]
     wrong = known_norms() | {name: structs.replace(known_norms()[name], **changes)}
     monkeypatch.setattr("attngeo.checkpoints.architectures.qk_norms.known_norms", lambda: wrong)
     assert error(observed, forms_by_distance(open_checkpoint(tmp_path, fold_qk_norm=True), observed, 0), 1e-6) > PLANTED
