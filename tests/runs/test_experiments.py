@@ -1,3 +1,4 @@
+import re
 import shutil
 import subprocess
 from collections import Counter
@@ -132,13 +133,21 @@ def git(*words):
     return done.stdout.split() if done.returncode == 0 else []
 
 
-@pytest.mark.parametrize("experiment", PLANNED, ids=lambda e: e.name)
-def test_a_plan_was_committed_before_its_first_run(experiment):
+@pytest.fixture(scope="module")
+def added():
+    """The commits that added files below data/runs, oldest first: the hash and the files of each, a line for each."""
     if git("rev-parse", "--is-shallow-repository") != ["false"]:
         pytest.skip("no history of git here")
-    folder = f"data/runs/{experiment.name}"
-    added = ("log", "--diff-filter=A", "--reverse", "--format=%H", "--")
-    planned, runs = git(*added, f"{folder}/experiment.yml"), git(*added, f"{folder}/*/run.json", f"{folder}/runs.json")
+    commits = git("log", "--diff-filter=A", "--reverse", "--format=:%H", "--name-only", "--", "data/runs")
+    return "\n".join(commits).split(":")[1:]
+
+
+@pytest.mark.parametrize("experiment", PLANNED, ids=lambda e: e.name)
+def test_a_plan_was_committed_before_its_first_run(experiment, added):
+    plan = f"data/runs/{experiment.name}/experiment.yml"
+    record = rf"^data/runs/{experiment.name}/(.*/run|runs)\.json$"
+    planned = [commit[:40] for commit in added if plan in commit.split()]
+    runs = [commit[:40] for commit in added if re.search(record, commit, re.M)]
     if not runs:
         pytest.skip("no run is committed yet")
     if experiment.name in LOST:  # the history that had the plan first was never published, which is said
