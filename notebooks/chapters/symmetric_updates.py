@@ -43,25 +43,30 @@ class MaskedInTurn(NamedTuple):
     gradient: Float[Tensor, "d d"]  # the sum over all passes
 
 
-@cache
 def masked_in_turn(d: int = 32, n_tokens: int = 32, n_models: int = 30, seed: int = 0) -> list[MaskedInTurn]:
     """Untrained models of one layer, each on a random sequence of its own."""
-    sequences = []
-    for draw in range(seed, seed + n_models):
-        model = one_layer(d, n_tokens, draw)
-        tokens = torch.randint(model.config.n_vocab, (n_tokens,), generator=torch.Generator().manual_seed(draw))
-        passes = [model.run(tokens, Objective.MASKED, m).gradient(0) for m in torch.eye(n_tokens, dtype=torch.bool)]
-        beta = torch.stack([coefficients(g)[i] for i, g in enumerate(passes)])
-        sequences.append(MaskedInTurn(beta, torch.stack([g.w_qk[0] for g in passes]).sum(0)))
-    return sequences
+    return [_sequence_in_turn(d, n_tokens, draw) for draw in range(seed, seed + n_models)]
 
 
 @cache
+def _sequence_in_turn(d: int, n_tokens: int, draw: int) -> MaskedInTurn:
+    model = one_layer(d, n_tokens, draw)
+    tokens = torch.randint(model.config.n_vocab, (n_tokens,), generator=torch.Generator().manual_seed(draw))
+    passes = [model.run(tokens, Objective.MASKED, m).gradient(0) for m in torch.eye(n_tokens, dtype=torch.bool)]
+    beta = torch.stack([coefficients(g)[i] for i, g in enumerate(passes)])
+    return MaskedInTurn(beta, torch.stack([g.w_qk[0] for g in passes]).sum(0))
+
+
 def random_gradients(
     objective: Objective, d: int = 32, n_tokens: int = 32, n_models: int = 30, seed: int = 0
 ) -> list[LayerGradient]:
     """The exact gradients of the same models, with every third position masked if the objective is masked."""
-    return [one_layer(d, n_tokens, draw).example(objective, draw).gradient(0) for draw in range(seed, seed + n_models)]
+    return [_random_gradient(objective, d, n_tokens, draw) for draw in range(seed, seed + n_models)]
+
+
+@cache
+def _random_gradient(objective: Objective, d: int, n_tokens: int, draw: int) -> LayerGradient:
+    return one_layer(d, n_tokens, draw).example(objective, draw).gradient(0)
 
 
 def coefficients(gradient: LayerGradient) -> Float[Tensor, "n n"]:
@@ -76,12 +81,7 @@ def of_pairs(beta: Float[Tensor, "n n"]) -> float:
 
 def correlations(objective: Objective, d: int, n_tokens: int, n_models: int, seed: int) -> pd.Series:
     """The correlation of ``beta_ij`` with ``beta_ji`` in each of the untrained models."""
-    sizes = {
-        "d": d,
-        "n_tokens": n_tokens,
-        "n_models": n_models,
-        "seed": seed,
-    }  # by name, as in the cached calls of pages
+    sizes = {"d": d, "n_tokens": n_tokens, "n_models": n_models, "seed": seed}
     if objective is Objective.MASKED:
         found = [of_pairs(m.beta) for m in masked_in_turn(**sizes)]
     else:
