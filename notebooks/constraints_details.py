@@ -85,7 +85,7 @@ def value(form: BilinearForm, constraint: Constraint) -> float:
     return float(constraint_loss([form], constraint))
 
 
-def descend(constraint: Constraint, steps: int = 300) -> float:
+def descend(constraint: Constraint, steps: int = 150) -> float:
     """Symmetry score at the end of a descent from a random form."""
     factors = [w.clone().requires_grad_() for w in (random_forms()[0].wq, random_forms()[0].wk)]
     optimiser = torch.optim.Adam(factors, lr=0.05)

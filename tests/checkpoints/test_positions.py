@@ -8,6 +8,7 @@ from attention_cases import CASES
 from attention_oracle import Watched, load_weights, randomise
 from safetensors.torch import load_file, save_file
 from small_models import WIDTH, inputs_of, small_model
+from transformers.initialization import no_init_weights
 
 from attngeo import open_checkpoint, open_model
 from attngeo.bilinear.positions import sinusoids
@@ -41,7 +42,8 @@ def test_every_stack_says_how_it_takes_positions():
 def test_a_row_that_changes_moves_its_position_alone(case, tmp_path):
     """The input of the first layer's queries, with the first row of the table changed, and with the second."""
     torch.manual_seed(0)
-    model = (case.build or small_model(case.model_type))().double().eval()
+    with no_init_weights():
+        model = (case.build or small_model(case.model_type))().double().eval()
     randomise(model)
     model.save_pretrained(tmp_path)
     checkpoint, weights = open_checkpoint(tmp_path), load_weights(tmp_path)
