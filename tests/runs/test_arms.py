@@ -6,9 +6,11 @@ import pytest
 from made_runs import made_arm, made_run
 from scipy import stats
 
-from attngeo.experiments.runs.arms import Contrast, arms, contrasts, distinct_labels, matched, text
+from attngeo.experiments.runs.arms import Contrast, all_arms, arms, contrasts, distinct_labels, matched, text
 from attngeo.experiments.runs.estimates import difference_of_means, over_seeds
-from attngeo.experiments.runs.record import RunError
+from attngeo.experiments.runs.experiments import read_experiment
+from attngeo.experiments.runs.record import RunError, read_runs
+from attngeo.files.checkout import data
 
 ENCODERS = made_arm(3, loss=2.0)
 DECODERS = made_arm(2, objective="clm", loss=1.5)
@@ -109,3 +111,11 @@ def test_labels_say_what_tells_runs_of_one_text_apart():
         "Wikipedia, characters, learning rate 0.0001",
         "Jigsaw, characters",
     ]
+
+
+def test_all_arms_of_a_plan_are_whole(monkeypatch):
+    plan = read_experiment(data("runs", "positions_start_rotary"))
+    assert {name: len(arm) for name, arm in all_arms(plan).items()} == {"random": 5, "symmetric": 5}
+    monkeypatch.setattr("attngeo.experiments.runs.arms.read_runs", lambda folder: read_runs(folder)[:-1])
+    with pytest.raises(RunError, match=r"^Runs of the arm symmetric of positions_start_rotary are missing; make them"):
+        all_arms(plan)

@@ -155,6 +155,20 @@ def whole_arms(plan: Experiment, runs: Iterable[Run] | None = None) -> dict[str,
     return {arm: Arm(tuple(recorded[n] for n in own)) for arm, own in names.items() if set(own) <= set(recorded)}
 
 
+def all_arms(plan: Experiment) -> dict[str, Arm]:
+    """The arms of a plan whose runs are all recorded, by name.
+
+    Raises:
+        RunError: a run of the plan is missing, or was made with a setting that differs from its plan.
+    """
+    arms = whole_arms(plan)
+    if missing := {run.arm for run in plan.runs} - set(arms):
+        raise RunError(
+            f"Runs of the arm {min(missing)} of {plan.name} are missing; make them with attngeo experiment {plan.name}."
+        )
+    return arms
+
+
 def _require_settings(planned: PlannedRun, run: Run) -> None:
     for key, value in planned.settings.items():
         if run.config.get(key) != value:

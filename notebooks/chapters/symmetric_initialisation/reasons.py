@@ -10,8 +10,7 @@ from functools import cache
 from chapters.symmetric_initialisation.speed_ups import speed_up
 from chapters.symmetric_initialisation.starts import BASELINE, Setting
 from attngeo.choices import Initialisation
-from attngeo.errors import AttngeoError
-from attngeo.experiments.runs.arms import LOSS, Contrast, whole_arms
+from attngeo.experiments.runs.arms import LOSS, Contrast, all_arms
 from attngeo.experiments.runs.estimates import Estimate, difference_of_means
 from attngeo.experiments.runs.experiments import read_experiment
 from attngeo.experiments.runs.plateaus import PLATEAU_OF_CHARACTERS
@@ -38,18 +37,9 @@ def reason_by_plan(minus_random: Estimate, minus_symmetric: Estimate) -> Reason:
 
 @cache
 def experiment(name: str) -> Setting:
-    """The runs of one of the two plans. They are compared only if all of them are recorded.
-
-    Raises:
-        AttngeoError: a planned run is missing.
-    """
+    """The runs of one of the two plans. They are compared only if all of them are recorded."""
     plan = read_experiment(data("runs", name))
-    arms = whole_arms(plan)
-    if missing := {run.arm for run in plan.runs} - set(arms):
-        raise AttngeoError(
-            f"The arm {min(missing)} of {name} is not complete; make its runs with attngeo experiment {name}."
-        )
-    return Setting(arms, plan.contrasts, name)
+    return Setting(all_arms(plan), plan.contrasts, name)
 
 
 def differences(indefinite: Setting) -> tuple[Estimate, Estimate]:

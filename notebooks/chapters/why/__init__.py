@@ -1,7 +1,7 @@
 """The pages on why W_qk is symmetric: ``notebooks/why.py``, ``why_plans.py`` and ``why_details.py``.
 
 Each plan is a ``data/runs/EXPERIMENT/experiment.yml``. A measure of a run is taken from its scores after the last
-step. An experiment is judged when all runs of its primary contrast are recorded (`chapters.why.findings`).
+step. `chapters.why.findings` judges the experiments.
 """
 
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from attngeo.experiments.runs.arms import LOSS, Arm, Contrast, Measure
+from attngeo.experiments.runs.arms import LOSS, Arm, Contrast, Measure, all_arms
 from attngeo.experiments.runs.estimates import Estimate, over_seeds
-from attngeo.experiments.runs.experiments import State, read_experiment
+from attngeo.experiments.runs.experiments import read_experiment
 from attngeo.experiments.runs.plateaus import PLATEAU_OF_CHARACTERS
-from attngeo.experiments.runs.record import Run, read_run
+from attngeo.experiments.runs.record import Run
 from attngeo.files.checkout import data
 from attngeo.experiments.runs.measures import score_at_loss
 
@@ -27,16 +27,6 @@ class Planned:
 
     name: str
     runs: dict[str, dict[int, Run]]
-    planned: dict[str, int]  # how many runs of each arm the plan asks for
-
-    @property
-    def recorded(self) -> int:
-        """How many runs are recorded."""
-        return sum(len(by_seed) for by_seed in self.runs.values())
-
-    def is_whole(self, *arms: str) -> bool:
-        """Whether every planned run of these arms is recorded."""
-        return all(len(self.runs.get(arm, {})) == self.planned[arm] for arm in arms)
 
     def arm(self, name: str) -> Arm:
         """The recorded runs of an arm."""
@@ -74,14 +64,9 @@ class Planned:
 
 
 def planned(name: str) -> Planned:
-    """What is recorded of an experiment in ``data/runs``."""
-    runs: dict[str, dict[int, Run]] = {}
-    counts: dict[str, int] = {}
-    for run in read_experiment(data("runs", name)).runs:
-        counts[run.arm] = counts.get(run.arm, 0) + 1
-        if run.state is State.RECORDED:
-            runs.setdefault(run.arm, {})[int(run.settings["seed"])] = read_run(run.folder)
-    return Planned(name, runs, counts)
+    """The experiment in ``data/runs`` with this name. It is judged only if all its runs are recorded."""
+    arms = all_arms(read_experiment(data("runs", name)))
+    return Planned(name, {name: dict(zip(arm.seeds, arm.runs, strict=True)) for name, arm in arms.items()})
 
 
 def learned_arms(experiment: Planned, arms: Sequence[str]) -> list[str]:

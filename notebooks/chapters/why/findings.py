@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 import numpy as np
 import pandas as pd
-from scipy.stats import spearmanr
 
 from attngeo.experiments.runs.arms import LOSS
 from attngeo.experiments.runs.estimates import Estimate, over_seeds
@@ -33,7 +32,6 @@ class Outcome(Enum):
     UNDECIDED = "undecided"
 
 
-INCOMPLETE = "not complete yet"
 HOLDS_RULE, RULES = Outcome.HOLDS.value, "what counts as what"
 SIDES = ("n16-q100", "n16-q000")  # arms of the primary contrast of why_sides
 MET, NOT_MET, DEPENDS = (
@@ -52,13 +50,12 @@ PLAIN = {
     DEPENDS: "depends on the positional encoding",
     Outcome.IN_PART.value: "partly confirmed",
     Outcome.UNDECIDED.value: "undecided",
-    INCOMPLETE: INCOMPLETE,
     STAGES_HOLD: "confirmed",
     Outcome.HOLDS.value: "confirmed",
     MET: "met",
 }
 # from what speaks most against our explanations to what speaks for them
-ORDER = (*AGAINST, DEPENDS, Outcome.IN_PART.value, Outcome.UNDECIDED.value, INCOMPLETE, *CONFIRMED)
+ORDER = (*AGAINST, DEPENDS, Outcome.IN_PART.value, Outcome.UNDECIDED.value, *CONFIRMED)
 
 
 @dataclass(frozen=True)
@@ -228,41 +225,22 @@ def windows(experiment: Planned) -> Finding:
 
 def sides(experiment: Planned) -> Finding:
     """Encoders whose right side tells nothing."""
-    question = (
-        "If all characters to the right of the masked character are replaced by random characters, the two sides are no"
-        " longer equally informative, so the part of $W_{qk}$ that compares positions should lose its symmetry."
-    )
-    asked = f"interval below {number(threshold('why_sides'), 1)}"
-    if not experiment.is_whole(*SIDES):
-        return Finding(question, asked, runs_so_far(experiment, SIDES), INCOMPLETE)
     difference = experiment.difference(*SIDES, "position_symmetry")
     loss = experiment.mean(SIDES[0], LOSS)
-    outcome = of_sides(difference, loss, threshold("why_sides"), threshold("why_sides", "undecided"))
-    found = f"$s$ of the part that compares positions changes by {with_interval(difference, as_score)}"
-    if outcome is Outcome.UNDECIDED:
-        found += f"; these encoders hardly learned anything (held-out loss {number(loss, 2)} nats)"
-    return Finding(question, asked, found, outcome.value, learned=outcome is not Outcome.UNDECIDED)
-
-
-def sides_told(experiment: Planned) -> str:
-    """What the experiment found once the runs of its main comparison are complete, with the scores of both arms."""
-    found = sides(experiment)
-    noise, text = (number(experiment.mean(arm, "position_symmetry"), 2) for arm in SIDES)
-    remains = "Most of the symmetry therefore remains. " if experiment.mean(SIDES[0], "position_symmetry") > 0.5 else ""
-    return (
-        f"Under the criteria of the plan, the prediction is *{PLAIN[found.outcome]}*: {found.found}. The mean"
-        f" score of the encoders is {text} if the characters to the right are unchanged, and {noise} if all of them are random."
-        f" {remains}"
-    ).strip()
+    asked = threshold("why_sides")
+    return Finding(
+        "If all characters to the right of the masked character are replaced by random characters, the two sides are no"
+        " longer equally informative, so the part of $W_{qk}$ that compares positions should lose its symmetry.",
+        f"interval below {number(asked, 1)}",
+        f"$s$ of the part that compares positions changes by {with_interval(difference, as_score)}",
+        of_sides(difference, loss, asked, threshold("why_sides", "undecided")).value,
+    )
 
 
 def sides_table(experiment: Planned) -> pd.DataFrame:
-    """Scores and losses of why_sides, a row for each arm of which all planned runs are recorded.
-
-    Scores are medians over layers, averaged over seeds.
-    """
+    """Scores and losses of why_sides, a row for each arm. Scores are medians over layers, averaged over seeds."""
     rows = []
-    for arm in filter(experiment.is_whole, experiment.planned):
+    for arm in experiment.runs:
         config = next(iter(experiment.runs[arm].values())).config
         of_positions = experiment.estimate(arm, "position_symmetry")
         columns = {
@@ -282,62 +260,6 @@ def sides_table(experiment: Planned) -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values(["characters", "q"], ignore_index=True)
 
 
-FEWEST_ARMS = 3  # from which a rank correlation is given
-
-
-def sides_by_share_told(experiment: Planned) -> str:
-    """Sentences on how the scores depend on the share of random characters, and on encoders that hardly learned."""
-    told = []
-    for length, rows in sides_table(experiment).groupby("characters"):
-        idle = rows[rows["held-out loss"] >= why.PLATEAU]
-        if len(idle):
-            of_idle = joined_by_and(f"$q = {q:g}$" for q in idle["q"])
-            losses = joined_by_and(number(loss, 2) for loss in idle["held-out loss"])
-            told.append(
-                f"For sequences of {length} characters, the encoders with {of_idle} learned little more than the"
-                f" frequencies of characters (held-out loss: {losses} nats), so we do not compare them with other encoders."
-            )
-            continue
-        if len(rows) >= FEWEST_ARMS:
-            correlation = number(float(spearmanr(rows["q"], rows["s between positions"]).statistic), 2)
-            told.append(
-                f"For sequences of {length} characters, the rank correlation between $q$ and the mean score is"
-                f" {correlation} ({spelled(len(rows))} values of $q$)."
-            )
-        slowest = rows.set_index("q")["s of the slowest waves"]
-        if {0, 1} <= set(slowest.index):
-            told.append(
-                f"For the slowest waves in these sequences, the mean score is {number(slowest[0], 2)} with $q = 0$ and"
-                f" {number(slowest[1], 2)} with $q = 1$."
-            )
-    return " ".join(told)
-
-
-def sides_machines_told(experiment: Planned) -> str:
-    """On which machines and with how many versions of the code the runs were made, because the plan asked for one."""
-    machines = {
-        arm: [bool(run.about["hardware"].get("gpu")) for run in by_seed.values()]
-        for arm, by_seed in experiment.runs.items()
-    }
-    every = [on_gpu for arm in machines.values() for on_gpu in arm]
-    commits = {run.about["versions"]["commit"] for by_seed in experiment.runs.values() for run in by_seed.values()}
-    if len(set(every)) == 1 and len(commits) == 1:
-        return ""
-    main = [on_gpu for arm in SIDES for on_gpu in machines.get(arm, [])]
-    return (
-        f"The plan required the same machine and the same commit for all runs. However, {spelled(sum(every))} of the"
-        f" {spelled(len(every))} runs were made on a GPU and the others on CPUs, and their code comes from"
-        f" {spelled(len(commits))} different commits. In the main comparison, {spelled(sum(main))} of the"
-        f" {spelled(len(main))} runs were made on a GPU."
-    )
-
-
-def runs_so_far(experiment: Planned, arms: Sequence[str]) -> str:
-    """How many runs of some arms are recorded."""
-    done = sum(len(experiment.runs.get(arm, {})) for arm in arms)
-    return f"{done} of the {sum(experiment.planned[arm] for arm in arms)} runs that the plan compares are recorded"
-
-
 # the correlation of the two directions of a pair
 
 ARMS = {
@@ -350,7 +272,7 @@ AGREEMENT, EARLY = "why_agreement", 50  # the experiment; the step at which it i
 
 @dataclass(frozen=True)
 class Agreement:
-    """The correlation of beta_ij with beta_ji along training, once every planned run has been measured."""
+    """The correlation of beta_ij with beta_ji along training."""
 
     rows: pd.DataFrame  # medians over layers: arm, run, step, heads
     asked: float
@@ -375,106 +297,32 @@ class Agreement:
         return of_agreement([self.at(arm, EARLY) for arm in ARMS], self.asked)
 
 
-def agreement_rows(experiment: Planned, rows: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Correlations of the recorded runs: medians over layers by run and step.
-
-    Args:
-        experiment: the runs of why_agreement.
-        rows: of agreement.csv; by default those that are recorded.
-    """
+def agreement(rows: pd.DataFrame | None = None) -> Agreement:
+    """The correlation along training from the rows of agreement.csv, by default those that are recorded."""
     if rows is None:
         rows = pd.read_csv(data("runs", AGREEMENT) / "agreement.csv")
-    names = [f"{arm}-{seed}" for arm, by_seed in experiment.runs.items() for seed in by_seed]
-    medians = rows[rows["run"].isin(names)].groupby(["run", "step"], as_index=False)["heads"].median()
+    medians = rows.groupby(["run", "step"], as_index=False)["heads"].median()
     medians["arm"] = medians["run"].str.rpartition("-")[0]
-    return medians
+    return Agreement(medians, threshold(AGREEMENT, MET))
 
 
-def measured(experiment: Planned, rows: pd.DataFrame | None = None) -> int:
-    """How many runs of why_agreement are recorded and were measured at the step that the plan judges."""
-    return int((agreement_rows(experiment, rows)["step"] == EARLY).sum())
-
-
-def agreement(experiment: Planned, rows: pd.DataFrame | None = None) -> Agreement | None:
-    """The correlation along training; None until every planned run is recorded and measured."""
-    if measured(experiment, rows) < sum(experiment.planned.values()):
-        return None
-    return Agreement(agreement_rows(experiment, rows), threshold(AGREEMENT, MET))
-
-
-def coefficients(experiment: Planned, found: Agreement | None) -> Finding:
+def coefficients(found: Agreement) -> Finding:
     """Whether the two directions of a pair are correlated early in training."""
-    question = (
-        "The paper's Theorem 2.4 assumes that two positions of a text contribute to each other's prediction in a"
-        " correlated way. Are these contributions correlated early in training?"
-    )
-    limit = number(threshold(AGREEMENT, MET), 1)
-    asked = f"all three intervals above {limit} at step {EARLY}"
-    if found is None:
-        waiting = runs_so_far(experiment, list(experiment.planned))
-        return Finding(question, asked, waiting, INCOMPLETE, about_the_paper=True)
     values = [f"{with_interval(found.at(arm, EARLY), as_score)} with {words}" for arm, words in ARMS.items()]
-    return Finding(question, asked, f"correlation {'; '.join(values)}", found.outcome, about_the_paper=True)
-
-
-AGREEMENT_TOLD = {
-    MET: (
-        "In all three kinds of encoders, the two contributions are correlated early in training, so the assumption of"
-        " the paper's Theorem 2.4 is met at this stage."
-    ),
-    NOT_MET: (
-        "In all three kinds of encoders, the two contributions are less correlated early in training than our plan"
-        " required. Under the criteria of our plan, the assumption of the paper's Theorem 2.4 is not met at this stage. The"
-        " paper itself does not say how strong the correlation has to be."
-    ),
-    DEPENDS: (
-        "Early in training, the correlation between the two contributions clearly exceeds the required value in some"
-        " kinds of encoders, but not in others. Under the criteria of our plan, the answer depends on the type of positional encoding."
-    ),
-}
-NOT_ENOUGH = (
-    " Nevertheless, encoders without learned position embeddings do not become symmetric ($s$ = {scores}), so this"
-    " assumption is not sufficient to make $W_{qk}$ symmetric."
-)
-SYMMETRIC = 0.1  # above which the plan calls W_qk symmetric
-
-
-def agreement_told(experiment: Planned, found: Agreement | None) -> str:
-    """The outcome of why_agreement in sentences, for every outcome that it can have."""
-    if found is None:
-        return (
-            f"So far, {runs_so_far(experiment, list(experiment.planned))}. Our plan allows no comparison before all of"
-            " them are complete, so we report no result."
-        )
-    told = AGREEMENT_TOLD[found.outcome]
-    without = {arm: experiment.mean(arm, "symmetry") for arm in ("rotary", "none")}
-    if found.outcome == MET and max(without.values()) < SYMMETRIC:
-        scores = " and ".join(f"{number(s, 2)} with {ARMS[arm]}" for arm, s in without.items())
-        told += NOT_ENOUGH.format(scores=scores)
-    return told + early_loss_told(experiment) + highest_told(found)
-
-
-def early_loss_told(experiment: Planned) -> str:
-    """How much the models have learned at the step that the plan judges."""
-    runs = [run.history.set_index("step") for by_seed in experiment.runs.values() for run in by_seed.values()]
-    losses = [history[LOSS].get(EARLY, np.nan) for history in runs]
-    if np.isnan(losses).any():
-        return ""
-    return (
-        f" At step {EARLY}, the models have learned very little: their mean loss on held-out text is still"
-        f" {number(float(np.mean(losses)), 2)} nats."
+    return Finding(
+        "The paper's Theorem 2.4 assumes that two positions of a text contribute to each other's prediction in a"
+        " correlated way. Are these contributions correlated early in training?",
+        f"all three intervals above {number(found.asked, 1)} at step {EARLY}",
+        f"correlation {'; '.join(values)}",
+        found.outcome,
+        about_the_paper=True,
     )
 
 
-def highest_told(found: Agreement) -> str:
-    """At which step the mean correlation of each type of positional encoding is highest, which no plan judges."""
+def highest(found: Agreement) -> dict[str, tuple[int, float]]:
+    """By arm, the step at which the mean correlation is highest, and its value there."""
     means = found.rows.groupby(["arm", "step"])["heads"].mean()
-    peaks = {arm: (int(means[arm].idxmax()), means[arm].max()) for arm in ARMS}
-    parts = [f"{number(value, 2)} at step {step:,} with {ARMS[arm]}" for arm, (step, value) in peaks.items()]
-    return (
-        f" Over the whole of training, the highest mean correlation is {', '.join(parts[:-1])}, and {parts[-1]}. We had"
-        " not planned to compare these later steps."
-    )
+    return {arm: (int(means[arm].idxmax()), float(means[arm].max())) for arm in ARMS}
 
 
 def agreement_table(found: Agreement) -> pd.DataFrame:
@@ -585,21 +433,4 @@ def counted(findings: Sequence[Finding]) -> str:
         sentences.append(
             f"In {where}, at least one kind of model hardly learned anything, so we do not count the results as evidence."
         )
-    for finding in findings:
-        if finding.about_the_paper and finding.outcome != INCOMPLETE:
-            sentences.append(ASSUMPTION_TOLD[finding.outcome])
-    if waiting := sum(finding.outcome == INCOMPLETE for finding in findings):
-        sentences.append(
-            f"{spelled(waiting).capitalize()} {'experiment is' if waiting == 1 else 'experiments are'} not complete yet."
-        )
     return " ".join(sentences)
-
-
-ASSUMPTION_TOLD = {
-    MET: "In one experiment, we tested the assumption of the paper's Theorem 2.4 and found that it is met early in"
-    " training.",
-    NOT_MET: "In one experiment, we tested the assumption of the paper's Theorem 2.4. Early in training, the correlation that"
-    " the theorem assumes is weaker than our plan required.",
-    DEPENDS: "In one experiment, we tested the assumption of the paper's Theorem 2.4. Whether the assumption is met early in"
-    " training depends on the type of positional encoding.",
-}

@@ -5,7 +5,6 @@ from chapters.symmetric_initialisation import reasons, starts
 from chapters.symmetric_initialisation.reasons import INDEFINITE, ROTARY, SELF_ATTENTION, Reason
 from made_runs import made_matrix
 
-from attngeo.errors import AttngeoError
 from attngeo.experiments.runs.estimates import NEVER, Estimate
 from attngeo.experiments.runs.experiments import PlannedContrast
 from attngeo.files.checkout import data
@@ -59,10 +58,3 @@ def test_planted_differences_are_measured():
     assert reasons.steps_on_plateau(setting) == 100  # 5 / (1 + step / 100) falls below 2.6 at step 92
     assert reasons.steps_saved_by_rotary(setting, rotary) > 0.4
     assert reasons.steps_saved_by_rotary(rotary, setting) == NEVER
-
-
-def test_nothing_is_compared_before_all_runs_are_recorded(monkeypatch):
-    whole = reasons.whole_arms
-    monkeypatch.setattr(reasons, "whole_arms", lambda plan: {k: v for k, v in whole(plan).items() if k != INDEFINITE})
-    with pytest.raises(AttngeoError, match=f"The arm .* of {SELF_ATTENTION} is not complete; make its runs"):
-        reasons.experiment.__wrapped__(SELF_ATTENTION)

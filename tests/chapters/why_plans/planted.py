@@ -1,8 +1,7 @@
 """Errors planted in the planned experiments on why W_qk is symmetric: the claim, what is replaced, by what."""
 
 import numpy as np
-from chapters import why
-from chapters.why import Planned, findings
+from chapters.why import Planned
 
 from attngeo.experiments.runs.estimates import Estimate
 
@@ -32,8 +31,10 @@ def by_coins(part):
     return of_record
 
 
-planned, difference = why.planned, Planned.difference
+difference = Planned.difference
+CLOSE = np.array([-1e-3, -1e-3, 0.0, 1e-3, 1e-3])
 DIFFERENCE, MEAN = "chapters.why.Planned.difference", "chapters.why.Planned.mean"
+VALUES = "chapters.why.findings.Agreement.values"
 PLANTED = [
     ("heads_among_coins", "recorded_coherence", by_coins("decoder")),
     ("heads_among_coins", "recorded_coherence", by_coins("encoder")),
@@ -45,14 +46,7 @@ PLANTED = [
     ("decoders_with_a_window", MEAN, lambda self, arm, measure: -1.0),
     ("decoders_with_a_window", DIFFERENCE, lambda self, *of: Estimate(1.5, 1.0, 2.0)),
     ("tokens_that_ask", DIFFERENCE, turned),
+    ("two_sides", DIFFERENCE, turned),
+    ("two_sides", MEAN, lambda self, arm, measure: 9.0),
+    ("coefficients_of_pairs", VALUES, lambda self, arm, step: 0.9 + CLOSE),
 ]
-if planned("why_sides").is_whole(*findings.SIDES):
-    PLANTED += [("two_sides", DIFFERENCE, turned), ("two_sides", MEAN, lambda self, arm, measure: 9.0)]
-else:
-    arms = planned("why_hidden").runs
-    both = dict(zip(findings.SIDES, (arms["table-kept"], arms["table-mixed"]), strict=True))
-    other = Planned("why_sides", both, dict.fromkeys(findings.SIDES, 5))
-    PLANTED.append(("two_sides", "chapters.why.planned", lambda name: other))
-close = np.array([-1e-3, -1e-3, 0.0, 1e-3, 1e-3])
-VALUES = "chapters.why.findings.Agreement.values"
-PLANTED.append(("coefficients_of_pairs", VALUES, lambda self, arm, step: 0.9 + close))
