@@ -123,7 +123,8 @@ def expected_loss(of: Layer, n_hidden: int) -> Tensor:
 
 def step(of: Layer, n_hidden: int) -> Layer:
     """The expected negative gradient of every weight, by automatic differentiation."""
-    return Layer(*(-gradient for gradient in torch.func.grad(expected_loss)(of, n_hidden)))
+    weights = Layer(*(weight.detach().requires_grad_() for weight in of))
+    return Layer(*(-gradient for gradient in torch.autograd.grad(expected_loss(weights, n_hidden), weights)))
 
 
 def hidden_pair_rate(n_tokens: int, n_masked: int) -> float:
@@ -635,12 +636,15 @@ def best_read_out():
         # H and S have the null vector 1, whose eigenvalue rounding leaves at about 1e-17
         inverse, other = (torch.linalg.pinv(m, hermitian=True, rtol=1e-10) for m in (k[0], shown))
         best = inverse @ taught @ other
-        slope = torch.func.grad(second_order_loss)
-        left = slope(best, n_hidden).norm() / slope(0 * best, n_hidden).norm()
+        slopes = []
+        for read_out in (best, 0 * best):
+            read_out.requires_grad_()
+            slopes.append(*torch.autograd.grad(second_order_loss(read_out, n_hidden), read_out))
+        left = slopes[0].norm() / slopes[1].norm()
         yield exact(
             f"{n_hidden} of {N} hidden: slope of the loss at the best read-out, relative to the slope at 0", left, 0
         )
-        yield exact(f"{n_hidden} of {N} hidden: $s$ of the best read-out", symmetry_score(best), 1)
+        yield exact(f"{n_hidden} of {N} hidden: $s$ of the best read-out", symmetry_score(best.detach()), 1)
 
 
 show(best_read_out())

@@ -1011,9 +1011,10 @@ def slopes_of_loss(law: Float[Tensor, "..."], token: int, place: int) -> tuple[f
         logits = frequencies.log()[:, None] + x * (read_out - (read_out @ frequencies)[:, None])
         return -(pair * logits.log_softmax(0)).sum()
 
-    at = torch.zeros(()).double()
-    first = torch.func.grad(loss)
-    return float(first(at)), float(torch.func.grad(first)(at))
+    at = torch.zeros((), dtype=torch.float64, requires_grad=True)
+    (first,) = torch.autograd.grad(loss(at), at, create_graph=True)
+    (second,) = torch.autograd.grad(first, at)
+    return float(first.detach()), float(second)
 
 
 # %%
