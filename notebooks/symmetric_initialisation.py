@@ -165,7 +165,9 @@ learned, rotary = (reasons.experiment(name) for name in (reasons.SELF_ATTENTION,
 gain, (of_random, of_symmetric) = learned.minus("symmetric").difference(), reasons.differences(learned)
 assert reasons.reason(learned) is Reason.SELF_ATTRACTION and of_symmetric.low < starts.BAND  # "only"
 assert of_random.low < gain.value < gain.high < 0  # "includes a gain as large as"
-early = reasons.at_step(learned.minus("symmetric"), 1000)
+early_step = 1000
+early = reasons.at_step(learned.minus("symmetric"), early_step)
+glue("early-step", f"{early_step:,}")
 assert early.low < 0 < early.high  # "no clear difference yet"
 assert all(e.minus("symmetric", reasons.INDEFINITE).outcome() == NO_DIFFERENCE for e in starts.encoders())
 smaller = reasons.gains_compared(learned, rotary)
@@ -215,7 +217,7 @@ glue("loss-rotary", number(rotary.arms[BASELINE].mean(LOSS), 2))
 # However, we do not consider the question settled: the last interval begins only {glue:text}`margin` nats above 0, and the
 # interval for `symmetric-indefinite` initialisation includes a gain as large as that of `symmetric` initialisation.
 #
-# The gain appears late in training. At step 1,000, there is no clear difference yet: the loss with `symmetric` initialisation
+# The gain appears late in training. At step {glue:text}`early-step`, there is no clear difference yet: the loss with `symmetric` initialisation
 # minus the loss with random initialisation is {glue:text}`early-nats` nats. In [earlier exploratory
 # runs](symmetric_initialisation_details.py#all-comparisons-in-the-exploratory-runs) with smaller encoders, we found no
 # difference between `symmetric` and `symmetric-indefinite` initialisation, but these runs were too short and too few to rule
@@ -231,8 +233,9 @@ glue("loss-rotary", number(rotary.arms[BASELINE].mean(LOSS), 2))
 # not lie within the ±{glue:text}`band` nats that the plan requires for *no difference*. We also compared the gains for the two
 # types of positional encoding directly, although this was not planned. The gain is {glue:text}`gain-smaller` nats smaller with
 # rotary positions than with learned position embeddings (we use Welch's interval because the two groups have different seeds).
-# Since self-attraction is equally strong with rotary positions, it is not sufficient to explain the gain with learned position
-# embeddings. One difference that might explain this is that encoders with learned position embeddings remain on a loss plateau
+# The logit of a token with itself does not depend on the rotation, so at the start of training, tokens attend to themselves
+# about as strongly with rotary positions as with learned position embeddings. This effect alone is therefore not sufficient to
+# explain the gain with learned position embeddings. One difference that might explain this is that encoders with learned position embeddings remain on a loss plateau
 # until about step {glue:text}`plateau-learned`, whereas encoders with rotary positions leave it at about step
 # {glue:text}`plateau-rotary`. We have not tested this explanation.
 #
