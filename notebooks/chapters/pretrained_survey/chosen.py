@@ -10,7 +10,7 @@ from chapters.pretrained_survey.measures import recorded_weights
 from chapters.pretrained_survey.sizes import PARTS, halves_by_size, read_by_size, released_by_size
 from livingpaper.released_results import released_results
 
-FEWEST = 2  # families of encoders and of decoders that a comparison needs
+FEWEST = 2  # families of encoders and of decoders that a comparison of families needs
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,17 @@ def chosen(leave_out: Sequence[str] = ()) -> Chosen:
         raise ParameterError(f"There is no family {unknown[0]!r} to leave out; the families are {', '.join(known)}.")
     left = Chosen(without(results, leave_out), without(stacks, leave_out))
     read = left.stacks.assign(part=left.stacks["attention"].map(PARTS))
-    for words, models in (("released language models", left.released), ("models whose weights we read", read)):
+    compared_groups = {
+        "released language models": (left.released, FEWEST),
+        "models whose weights we read": (read, FEWEST),
+        "language models whose weights we read": (read[read["modality"] == "text"], 1),
+        "released encoder-decoder models": (left.halves, 1),
+    }
+    for words, (models, fewest) in compared_groups.items():
         for part in PARTS.values():
-            if models[models["part"] == part]["family"].nunique() < FEWEST:
+            if models[models["part"] == part]["family"].nunique() < fewest:
+                few = f"fewer than {fewest} families" if fewest > 1 else "no family"
                 raise ParameterError(
-                    f"Without {', '.join(leave_out)}, the {words} have fewer than {FEWEST} families of {part}s; leave"
-                    " out fewer families."
+                    f"Without {', '.join(leave_out)}, the {words} have {few} of {part}s; leave out fewer families."
                 )
     return left
