@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from attngeo.bilinear.null_laws import laws_of_shape
 from attngeo.experiments.runs.estimates import Estimate
 from attngeo.experiments.runs.numbers_in_words import as_percent, as_score, joined_by_and, with_interval
 from attngeo.experiments.survey.families import GROUPS, auc, score_interval
@@ -13,36 +12,20 @@ from chapters.two_scores.norms import FORMULAS, STACK, families, stacks
 from chapters.two_scores.laws import first_positive_limit
 
 NARROW, BROAD = 768, 4096  # rows of W_qk in BERT base and GPT-2, and in Llama 3 8B
-ANY = 0.95  # half the width of a range that is nearly the whole of [-1, 1]
-WAYS = {"decoders": -1, "encoders": 1}
-
-
-def read_as(d: float) -> str:
-    """How the paper reads a score."""
-    return "dominance of the rows" if d > 0 else "dominance of the columns" if d < 0 else "dominance of neither side"
 
 
 def at_the_threshold(gamma: float) -> str:
     """What the score says of GPT-2 at the threshold of the page, beside random models of its shape."""
     model = stacks(gamma).set_index(STACK).loc[("GPT-2", "decoder")]
     d, half = model["directionality"], random_median(model, gamma)
+    assert d != 0
     begin = f"""At the threshold used on this page, $\\gamma = {gamma:g}$, GPT-2 scores {as_score(d)}, which the paper
-        would interpret as {read_as(d)}."""
+        would interpret as dominance of the {"rows" if d > 0 else "columns"}."""
     if half == 0:
         return f"{begin} At this threshold, almost all random models of the same shape score 0."
     side = "outside" if abs(d) > half else "inside"
     return f"""{begin} This score lies {side} the range in which 95 % of random models score ({as_score(-half)} to
         {as_score(half)})."""
-
-
-def range_of_random(gamma: float, width: int = NARROW) -> str:
-    """The range of d that 95 % of random layers have."""
-    half = min(1.0, laws_of_shape(width, width, gamma)["directionality"].half_width)
-    if half > ANY:
-        return f"""At $\\gamma = {gamma:g}$, almost any score between $-1$ and 1 can occur in a random layer of width {width},
-            because very few rows and columns of such a layer exceed the threshold."""
-    return f"""At $\\gamma = {gamma:g}$, 95 % of random layers of width {width} have scores between {as_score(-half)} and
-        {as_score(half)}."""
 
 
 def one_column(means: Sequence[float], n: int, gamma: float) -> str:
@@ -85,11 +68,6 @@ def share(gamma: float, formula: str = "directionality", modality: str = "") -> 
     return Estimate(area, *score_interval(area, len(encoders), len(decoders)))
 
 
-def who_leads(found: Estimate) -> int:
-    """1 or -1 where encoders or decoders score significantly higher, 0 where the interval includes a half."""
-    return int(found.low > 0.5) - int(found.high < 0.5)
-
-
 def separation_table(gamma: float) -> pd.DataFrame:
     """`share` by formula, of all families and of those of text."""
     return pd.DataFrame(
@@ -103,32 +81,24 @@ def separation_table(gamma: float) -> pd.DataFrame:
 
 
 def separated(gamma: float) -> str:
-    """Whether encoders and decoders differ by the paper's definition on the weights that we read."""
+    """How encoders and decoders differ by the paper's definition on the weights that we read."""
     found = share(gamma)
-    begin = f"""We also downloaded weights and scored them ourselves, using the paper's definition with $\\gamma = {gamma:g}$. Among
-        these models,"""
-    counted = f"""When we pair every encoder family with every decoder family, the encoder family has the higher score
-        in {as_percent(found.value)} of the pairs (95 % confidence interval: {as_percent(found.low)} to
+    assert found.low < 0.5  # encoders do not score significantly higher at any threshold
+    difference = "encoders and decoders do not differ significantly in directionality"
+    if found.high < 0.5:
+        difference = "decoders have higher scores than encoders, which is the opposite of what the paper states"
+    return f"""We also downloaded weights and scored them ourselves, using the paper's definition with $\\gamma = {gamma:g}$. Among
+        these models, {difference}. When we pair every encoder family with every decoder family, the encoder family has
+        the higher score in {as_percent(found.value)} of the pairs (95 % confidence interval: {as_percent(found.low)} to
         {as_percent(found.high)})."""
-    if who_leads(found) > 0:
-        return f"{begin} encoders have higher scores than decoders, as the paper states. {counted}"
-    if who_leads(found) < 0:
-        return f"""{begin} decoders have higher scores than encoders, which is the opposite of what the paper states.
-            {counted}"""
-    return f"{begin} encoders and decoders do not differ significantly in directionality. {counted}"
 
 
 def separated_at_other_thresholds() -> str:
     """At which of the thresholds from 0 to 4 the groups differ by the paper's definition, and in which direction."""
-    sides = {g: who_leads(share(g)) for g in THRESHOLDS}
-    found = {words: [f"{g:g}" for g, side in sides.items() if side == way] for words, way in WAYS.items()}
-    tried = f"We compared encoders with decoders at {len(sides)} thresholds from 0 to 4."
-    if not any(found.values()):
-        return f"{tried} The two groups do not differ significantly at any of these thresholds."
-    differences = []
-    for (who, at), whom in zip(found.items(), reversed(found), strict=True):
-        higher = f"{who} have significantly higher scores than {whom}"
-        differences.append(f"{higher} at γ = {joined_by_and(at)}" if at else f"there is no threshold at which {higher}")
-    first, second = differences
-    return f"""{tried} According to the paper's definition, {first}, and {second}. With so many thresholds, a few significant differences are
-        expected by chance."""
+    found = {gamma: share(gamma) for gamma in THRESHOLDS}
+    decoders_higher = [f"{gamma:g}" for gamma, one in found.items() if one.high < 0.5]
+    assert decoders_higher and all(one.low < 0.5 for one in found.values())
+    return f"""We compared encoders with decoders at {len(found)} thresholds from 0 to 4. According to the paper's
+        definition, decoders have significantly higher scores than encoders at γ = {joined_by_and(decoders_higher)}, and
+        there is no threshold at which encoders have significantly higher scores than decoders. With so many thresholds,
+        a few significant differences are expected by chance."""
