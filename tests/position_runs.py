@@ -3,9 +3,12 @@
 from dataclasses import replace
 from functools import cache
 
+import pandas as pd
 from chapters import positions
+from chapters.positions import Outcome
 from made_runs import made_run
 
+from attngeo.experiments.runs.arms import whole_arms
 from attngeo.experiments.runs.experiments import read_experiment
 from attngeo.files.checkout import data
 
@@ -24,3 +27,21 @@ def a_run(planned, s, loss):
 
 def runs(levels, losses=None):
     return [a_run(p, levels[p.arm], (losses or {}).get(p.arm, 2.0)) for p in PLAN.runs if p.arm in levels]
+
+
+def judged(levels, losses=None):
+    """The planted runs, without their split."""
+    return positions.Judged(PLAN, whole_arms(PLAN, runs(HOLDS | levels, losses)), pd.DataFrame())
+
+
+LEVELS = {
+    Outcome.HOLDS: {},
+    Outcome.IN_PART: {"mlm-rotary": 0.305},  # the interval is not above 0.2
+    Outcome.FALLS: {"mlm-rotary": 0.8},
+}
+
+
+def of_outcome(outcome):
+    if outcome is Outcome.UNDECIDED:
+        return judged({}, {"mlm-learned": 2.7})  # all on a plateau
+    return judged(LEVELS[outcome])

@@ -1,7 +1,7 @@
 """The chapter *Positions* (``notebooks/positions.py``): planned runs judged, splits by position space.
 
 Each plan is a ``data/runs/EXPERIMENT/experiment.yml``. Its measure of a run is s of the layer, summed over heads, after
-the last step, median over layers (`Run.last`); nothing is compared before every seed that decides is recorded.
+the last step, median over layers (`Run.last`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,13 +15,12 @@ import seaborn as sns
 from livingpaper.claims.results import Verdict
 from attngeo.plot.style import NEUTRAL, PART_COLOURS, CaptionedFigure, house_style, new_figure
 from attngeo.files.checkout import data
-from attngeo.experiments.runs.arms import LOSS, PARTS, Arm, Contrast, whole_arms
+from attngeo.experiments.runs.arms import LOSS, PARTS, Arm, Contrast, all_arms
 from attngeo.experiments.runs.estimates import Estimate, over_seeds
-from attngeo.experiments.runs.experiments import Experiment, State, read_experiment
+from attngeo.experiments.runs.experiments import Experiment, read_experiment
 from attngeo.experiments.runs.numbers_in_words import as_score, number, with_interval
 from attngeo.experiments.runs.plateaus import PLATEAU as PLATEAU
 from attngeo.experiments.runs.plateaus import PLATEAU_OF_CHARACTERS as PLATEAU_OF_CHARACTERS
-from attngeo.experiments.runs.record import Run
 from attngeo.experiments.survey.families import distinct
 from attngeo.experiments.runs.measures import median_of_heads
 
@@ -63,11 +62,11 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """An experiment on a table against rotary positions, once its four arms are whole."""
+    """An experiment on a table against rotary positions."""
 
     plan: Experiment
-    arms: Mapping[str, Arm]  # whole ones, by name
-    split: pd.DataFrame | None = None  # by run and layer, of encoders and decoders with a table
+    arms: Mapping[str, Arm]  # by name
+    split: pd.DataFrame  # by run and layer, of encoders and decoders with a table
 
     @cached_property
     def first(self) -> Estimate:
@@ -108,41 +107,34 @@ class Judged:
         return self.outcome.value
 
     @cached_property
-    def outside(self) -> tuple[float, float] | None:
+    def outside(self) -> tuple[float, float]:
         """Encoders with a table: s outside position space and s of the layer, medians over layers, means over seeds."""
         rows = self.of_arm("mlm-learned")
-        return None if rows is None else (float(rows["outside"].mean()), float(rows[S].mean()))
+        return float(rows["outside"].mean()), float(rows[S].mean())
 
-    def of_arm(self, arm: str) -> pd.DataFrame | None:
-        """Medians over layers of an arm's split, a row per run; None where none is recorded."""
-        if self.split is None:
-            return None
-        rows = self.split[self.split["run"].str.startswith(f"{arm}-")]
-        return None if rows.empty else rows.groupby("run").median()
+    def of_arm(self, arm: str) -> pd.DataFrame:
+        """Medians over layers of an arm's split, a row per run."""
+        return self.split[self.split["run"].str.startswith(f"{arm}-")].groupby("run").median()
 
 
-def judged(plan: Experiment, runs: Iterable[Run] | None = None, split: pd.DataFrame | None = None) -> Judged | None:
-    """The runs of a plan, as of `whole_arms`, judged by it; None until every seed of its four arms is recorded."""
-    arms = whole_arms(plan, runs)
-    return Judged(plan, arms, split) if set(ARMS) <= set(arms) else None
+def recorded(experiment: str = FIRST) -> Judged:
+    """What is recorded of an experiment in ``data/runs``.
 
-
-def recorded(experiment: str = FIRST) -> Judged | None:
-    """`judged` of what is recorded in ``data/runs``, with the split if that is there."""
+    Raises:
+        RunError: as of `all_arms`.
+    """
     plan = read_experiment(data("runs", experiment))
-    split = plan.folder / "positions.csv"
-    return judged(plan, split=pd.read_csv(split) if split.exists() else None)
-
-
-def progress(experiment: str) -> tuple[int, int]:
-    """How many runs of an experiment are recorded, and how many its plan asks for."""
-    states = read_experiment(data("runs", experiment)).states()
-    return states.count(State.RECORDED), len(states)
+    return Judged(plan, all_arms(plan), pd.read_csv(plan.folder / "positions.csv"))
 
 
 def all_recorded() -> dict[str, Judged]:
-    """Every experiment on a table against rotary positions that is judged, by its title."""
-    return {title: runs for name, title in TITLES.items() if (runs := recorded(name))}
+    """Every experiment on a table against rotary positions, by its title."""
+    return {title: recorded(name) for name, title in TITLES.items()}
+
+
+def encoder_means(judgement: Judged) -> tuple[float, float]:
+    """Mean s of encoders with learned and with rotary positions."""
+    return judgement.arms["mlm-learned"].mean(S), judgement.arms["mlm-rotary"].mean(S)
 
 
 def plan_table(experiments: Mapping[str, Judged]) -> pd.DataFrame:
@@ -160,13 +152,13 @@ def plan_table(experiments: Mapping[str, Judged]) -> pd.DataFrame:
 
 
 def second_measures(judgement: Judged) -> pd.DataFrame:
-    """A row per whole arm, means over its seeds of medians over layers; the split where there is a table."""
+    """A row per arm, means over its seeds of medians over layers; the split where there is a table."""
     rows = []
     for name, arm in judgement.arms.items():
         measures = {"s": S, "s of heads": median_of_heads(S), "d": "directionality", "held-out loss": LOSS}
         row = _of(arm) | {words: arm.mean(measure) for words, measure in measures.items()}
-        split = judgement.of_arm(name) if arm.config["positions"] == "learned" else None
-        if split is not None:
+        if arm.config["positions"] == "learned":
+            split = judgement.of_arm(name)
             row |= {c: split[c.replace("s ", "")].mean() for c in ("share", "s inside", "s outside")}
         rows.append(row)
     rows.sort(key=lambda row: list(KINDS.values()).index(row["positions"]))
@@ -178,21 +170,16 @@ def _of(arm: Arm) -> dict[str, str]:
 
 
 @house_style()
-def symmetry_by_arm(experiments: Mapping[str, Judged], made: str = "") -> CaptionedFigure:
+def symmetry_by_arm(experiments: Mapping[str, Judged], made: str) -> CaptionedFigure:
     """s after the last step: a point per seed, encoders beside decoders, a column per kind of positions.
 
     Args:
-        experiments: a panel for each.
+        experiments: a panel for each of the six. The models of one of them did not learn.
         made: what the caption says of how the runs were made.
     """
     parts = {part: PART_COLOURS[part] for part in ("encoder", "decoder")}
-    columns = 3 if len(experiments) > 4 else 2
-    rows_of = -(-len(experiments) // columns)
-    figure, panels = new_figure(6.4, 2.4 * rows_of, rows_of, columns, sharey=True, squeeze=False)
-    for panel in panels.flat[len(experiments) :]:
-        panel.remove()
-    brief, listed, silence = [], [], ""
-    for panel, (title, judgement) in zip(panels.flat, experiments.items(), strict=False):
+    figure, panels = new_figure(6.4, 4.8, 2, 3, sharey=True)
+    for panel, (title, judgement) in zip(panels.flat, experiments.items(), strict=True):
         arms = judgement.arms.values()
         rows = pd.concat(pd.DataFrame({"s": arm.values(S)}).assign(**_of(arm)) for arm in arms)
         here = [kind for kind in KINDS.values() if kind in set(rows["positions"])]
@@ -205,24 +192,19 @@ def symmetry_by_arm(experiments: Mapping[str, Judged], made: str = "") -> Captio
         panel.tick_params(axis="x", labelsize="small")  # four names in one panel
         if judgement.outcome is Outcome.UNDECIDED:
             panel.set_title(f"{title}\n(inconclusive)")
-            silence = (
-                f" The experiment in the panel *{title}* is inconclusive, because the encoders with learned position"
-                " embeddings did not learn."
-            )
-        means = rows.groupby(["positions", "model"])["s"].mean()
-        learned, rotary = (number(means[kind, "encoder"], 2) for kind in here[:2])
-        brief.append(f"*{title}*: {learned} with learned position embeddings and {rotary} with rotary positions")
-        listed.append(f"{title}, {learned} and {rotary}")
     panels.flat[0].legend(title=None)
+    (inconclusive,) = [title for title, judgement in experiments.items() if judgement.outcome is Outcome.UNDECIDED]
+    means = {title: [number(s, 2) for s in encoder_means(judgement)] for title, judgement in experiments.items()}
+    first, (learned, rotary) = next(iter(means.items()))
     caption = (
         "Symmetry of $W_{qk}$ after training, by type of positional encoding. Each point shows one seed, and bars"
-        f" show means with 95 % confidence intervals from Student's $t$ distribution.{silence} The mean scores of"
-        " encoders are"
-        f" as follows: {brief[0]}. {made}".rstrip()
+        " show means with 95 % confidence intervals from Student's $t$ distribution. The experiment in the panel"
+        f" *{inconclusive}* is inconclusive, because the encoders with learned position embeddings did not learn. The"
+        f" mean scores of encoders are as follows: *{first}*: {learned} with learned position embeddings and {rotary}"
+        f" with rotary positions. {made}"
     )
-    alt = (
-        f"Strip plots of symmetry. Mean scores of encoders with learned and with rotary positions: {'; '.join(listed)}."
-    )
+    listed = "; ".join(f"{title}, {learned} and {rotary}" for title, (learned, rotary) in means.items())
+    alt = f"Strip plots of symmetry. Mean scores of encoders with learned and with rotary positions: {listed}."
     return CaptionedFigure(figure, "fig-positions-arms", caption, alt)
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 
 from attngeo.experiments.runs.circumstances import Made, in_words, made, made_alike
 from attngeo.experiments.runs.measures import score_at_loss
-from chapters.positions import AGAIN, ARMS, CHARACTERS, FIRST, KINDS, Judged, S
+from chapters.positions import AGAIN, ARMS, FIRST, KINDS, Judged, S
 from attngeo.files.checkout import data
 from attngeo.experiments.runs.arms import LOSS, PARTS, RECORDING, Arm, Contrast
 from attngeo.experiments.runs.estimates import Estimate
@@ -39,31 +39,20 @@ def made_table(experiments: Mapping[str, Judged]) -> pd.DataFrame:
 
 
 def unlike(experiments: Mapping[str, Judged]) -> str:
-    """Whether the runs of a panel differ in more than their positions, as sentences."""
-    four = [t for t, j in experiments.items() if not made_alike(j.arms[name] for name in ARMS)]
-    further = [t for t, j in experiments.items() if t not in four and not made_alike(j.arms.values())]
-    alike = "used the same precision, type of processor and version of the code."
-    panels = "panel" if len(further) == 1 else "panels"
-    if not four and not further:
-        return f"Within each panel, all runs {alike}"
-    if four:
-        table_and_rotary = (
-            f"Within every panel except {_listed(four)}, all runs with learned position embeddings or rotary positions"
-            f" {alike}"
-        )
-    else:
-        table_and_rotary = f"Within each panel, all runs with learned position embeddings or rotary positions {alike}"
-    if not further:
-        return table_and_rotary
+    """In which panels the runs differ in more than their positions, as sentences."""
+    (mixed,) = [title for title, j in experiments.items() if not made_alike(j.arms[name] for name in ARMS)]
+    (further,) = [t for t, j in experiments.items() if t != mixed and not made_alike(j.arms.values())]
+    arms = experiments[further].arms
+    usual = made(arms[ARMS[0]].runs[0])
+    ways = [made(run) for name, arm in arms.items() if name not in ARMS for run in arm.runs]
+    others = [way for way in ways if way.commit != usual.commit and way.precision != usual.precision]
+    assert len(others) > len(ways) / 2  # "most"
     return (
-        f"{table_and_rotary} In the {panels} {_listed(further)}, the runs with a bias or without positional encoding used"
-        " other versions of the code, and most of them used a different precision."
+        f"Within every panel except *{mixed}*, all runs with learned position embeddings or rotary positions"
+        " used the same precision, type of processor and version of the code. In the panel"
+        f" *{further}*, most of the runs with a bias or without positional encoding used other versions of the"
+        " code and a different precision."
     )
-
-
-def _listed(titles: list[str]) -> str:
-    quoted = [f"*{title}*" for title in titles]
-    return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if quoted[1:] else quoted)
 
 
 def same_setting(arm: Arm) -> dict[str, list[Run]]:
@@ -117,12 +106,6 @@ def by_processor(found: Mapping[str, list[Run]]) -> Apart:
     others = [run for name, runs in found.items() if name != FIRST and len(runs) > 1 for run in runs]
     same = [run for run in others if made(run).processor == processor]
     return apart(same, [run for run in others if made(run).processor != processor])
-
-
-def extent_over_plans(experiments: Mapping[str, Judged], arm: str) -> str:
-    """Least and largest mean s of an arm over the planned experiments of the first setting."""
-    means = [j.arms[arm].mean(S) for j in experiments.values() if j.plan.name in CHARACTERS]
-    return extent(means, lambda value: number(value, 2))
 
 
 def directionality(judgement: Judged, positions: str) -> Estimate:

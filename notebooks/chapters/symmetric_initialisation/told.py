@@ -1,4 +1,8 @@
-"""Sentences about planned comparisons of symmetric with random initialisation, chosen by their outcomes."""
+"""Sentences about planned comparisons of symmetric with random initialisation, which depend on those that a reader chose.
+
+Among the recorded comparisons of encoders that repeat no other, symmetric initialisation clearly helped in `FOUND` alone,
+was slightly faster in `SHORT`, and was slower in none.
+"""
 
 from collections.abc import Sequence
 
@@ -6,23 +10,21 @@ from scipy import stats
 
 from chapters.symmetric_initialisation.speed_ups import speed_up_of
 from chapters.symmetric_initialisation.starts import AGAIN, FOUND, Outcome, Setting
-from attngeo.experiments.runs.estimates import LEVEL, NEVER
-from attngeo.experiments.runs.numbers_in_words import as_percent, extent, joined_by_and, number, spelled
+from attngeo.experiments.runs.estimates import LEVEL
+from attngeo.experiments.runs.numbers_in_words import as_percent, joined_by_and, number, spelled
 
-COUNTED = "planned comparisons of small encoders with learned position embeddings"
+SHORT = "confirm_short_encoder_characters"
+FASTER = {FOUND: Outcome.MUCH_FASTER, SHORT: Outcome.FASTER}
 
 
 def of_encoders(plans: Sequence[Setting]) -> list[Setting]:
-    """Comparisons of encoders, without the one that repeats another."""
-    return [p for p in plans if p.encoder and p.plan != AGAIN]
-
-
-def _share(count: int, total: int) -> str:
-    return _every(total) if count == total else f"{spelled(count)} of the {spelled(total)}"
-
-
-def _every(total: int) -> str:
-    return "both" if total == 2 else f"all {spelled(total)}"
+    """Comparisons of encoders, without the one that repeats another. Their outcomes are asserted."""
+    compared = [p for p in plans if p.encoder and p.plan != AGAIN]
+    assert {p.plan: p.outcome for p in compared if p.primary.difference().high < 0} == {
+        p.plan: FASTER[p.plan] for p in compared if p.plan in FASTER
+    }
+    assert all(p.primary.difference().low <= 0 for p in compared)  # none is slower
+    return compared
 
 
 def answer(plans: Sequence[Setting]) -> str:
@@ -30,79 +32,62 @@ def answer(plans: Sequence[Setting]) -> str:
     compared = of_encoders(plans)
     if not compared:
         return "The chosen experiments include no first comparison of encoders, so they cannot answer the question."
-    return " ".join(filter(None, (_clear(compared), _repeated(plans), _others(compared), _slower(compared))))
-
-
-def _clear(compared: Sequence[Setting]) -> str:
-    clear = [p for p in compared if p.outcome is Outcome.MUCH_FASTER]
-    if not clear and len(compared) == 1:
-        return "In our planned comparison of small encoders, symmetric initialisation did not clearly help."
-    if not clear:
-        return f"In none of our {spelled(len(compared))} {COUNTED} did symmetric initialisation clearly help."
-    saved = sorted(speed_up_of(p.primary).value for p in clear)
-    percent = as_percent(saved[0]) if len(saved) == 1 else extent(saved, as_percent)
     if len(compared) == 1:
-        where = "In our planned comparison of small encoders"
-    elif len(clear) == len(compared):
-        where = f"In {_every(len(clear))} {COUNTED}"
+        where = "In our planned comparison of small encoders,"
+        did_not_help = f"{where} symmetric initialisation did not clearly help."
+        no_harm = "Symmetric initialisation did not clearly raise the final loss."
     else:
-        where = f"In {spelled(len(clear))} of our {spelled(len(compared))} {COUNTED}"
-    return f"{where}, symmetric initialisation clearly helped: it saved {percent} of the training steps."
-
-
-def _others(compared: Sequence[Setting]) -> str:
-    others = [p for p in compared if p.outcome is not Outcome.MUCH_FASTER]
-    if not others or len(others) == len(compared):
-        return ""
-    where = "In the other comparison" if len(others) == 1 else f"In the other {spelled(len(others))} comparisons"
-    return f"{where}, symmetric initialisation saved few or no training steps, or the result was inconclusive."
-
-
-def _repeated(plans: Sequence[Setting]) -> str:
+        counted = f"our {spelled(len(compared))} planned comparisons of small encoders with learned position embeddings"
+        where = f"In one of {counted},"
+        did_not_help = f"In none of {counted} did symmetric initialisation clearly help."
+        no_harm = "In no comparison did symmetric initialisation clearly raise the final loss."
     by_name = {p.plan: p for p in plans}
-    if not {FOUND, AGAIN} <= set(by_name) or by_name[FOUND].outcome is not Outcome.MUCH_FASTER:
-        return ""
-    again = by_name[AGAIN]
-    when = f"When we repeated this comparison with {spelled(len(again.primary))} new seeds,"
-    return {
-        Outcome.MUCH_FASTER: f"{when} symmetric initialisation saved {as_percent(speed_up_of(again.primary).value)} of the steps.",
-        Outcome.FASTER: f"{when} symmetric initialisation lowered the final loss but did not clearly save training steps.",
-        Outcome.SLOWER: f"{when} symmetric initialisation raised the final loss.",
-        Outcome.SAME: f"{when} we found no difference.",
-        Outcome.UNDECIDED: f"{when} the result was inconclusive.",
-    }[again.outcome]
+    if FOUND not in by_name:
+        return f"{did_not_help} {no_harm}"
+    saved = _saved(by_name[FOUND])
+    sentences = [f"{where} symmetric initialisation clearly helped: it saved {saved} of the training steps."]
+    if again := by_name.get(AGAIN):
+        assert again.outcome is Outcome.MUCH_FASTER
+        sentences.append(
+            f"When we repeated this comparison with {spelled(len(again.primary))} new seeds, symmetric initialisation"
+            f" saved {_saved(again)} of the steps."
+        )
+    if len(compared) > 1:
+        others = "comparison" if len(compared) == 2 else f"{spelled(len(compared) - 1)} comparisons"
+        sentences.append(
+            f"In the other {others}, symmetric initialisation saved few or no training steps, or the result was"
+            " inconclusive."
+        )
+    return " ".join((*sentences, no_harm))
 
 
-def _slower(compared: Sequence[Setting]) -> str:
-    slower = sum(p.outcome is Outcome.SLOWER for p in compared)
-    if len(compared) == 1:
-        raised = "raised" if slower else "did not clearly raise"
-        return f"Symmetric initialisation {raised} the final loss."
-    if slower:
-        return f"In {_share(slower, len(compared))} comparisons, symmetric initialisation raised the final loss."
-    return "In no comparison did symmetric initialisation clearly raise the final loss."
+def _saved(setting: Setting) -> str:
+    return as_percent(speed_up_of(setting.primary).value)
 
 
 def below_zero(plans: Sequence[Setting]) -> str:
     """Which intervals lie below zero, so that the clear results and the others are told apart."""
     compared = of_encoders(plans)
-    below = [p for p in compared if p.primary.difference().high < 0]
-    clear = [p for p in below if p.outcome is Outcome.MUCH_FASTER]
+    below = [p for p in compared if p.plan in FASTER]
     if not below:
         return "In no comparison of encoders does the confidence interval lie entirely below zero."
-    where = f"In {_share(len(below), len(compared))} comparisons" if len(compared) > 1 else "In the comparison"
-    sentences = [f"{where} of encoders, the confidence interval lies entirely below zero."]
+    where = f"{spelled(len(below))} of the {spelled(len(compared))} comparisons"
+    if len(below) == len(compared):
+        where = "the comparison" if len(below) == 1 else "both comparisons"
+    sentences = [f"In {where} of encoders, the confidence interval lies entirely below zero."]
     for p in below:
+        what = (
+            f"In encoders with {p.shape} that were trained on {p.length} ({len(p.primary)} seeds), symmetric"
+            " initialisation lowers the final loss by"
+        )
         gain = f"{number(-p.primary.difference().value, 3)} nats"
-        what = f"In encoders with {p.shape} that were trained on {p.length} ({len(p.primary)} seeds), symmetric initialisation"
-        steps = speed_up_of(p.primary).value
-        share = "no training steps" if steps in (0, NEVER) else f"{as_percent(steps)} of the training steps"
-        if p in clear:
-            sentences.append(f"{what} lowers the final loss by {gain} and saves {share}.")
+        if p.plan == FOUND:
+            sentences.append(f"{what} {gain} and saves {_saved(p)} of the training steps.")
         else:
+            assert speed_up_of(p.primary).value == 0
             sentences.append(
-                f"{what} lowers the final loss by only {gain}. By our measure, symmetric initialisation saves {share}"
-                " in this comparison, so under our criteria it counts as only “slightly faster”."
+                f"{what} only {gain}. By our measure, symmetric initialisation saves no training steps in this"
+                " comparison, so under our criteria it counts as only “slightly faster”."
             )
     if len(plans) > len(compared) > 1:
         kinds = {
@@ -115,27 +100,26 @@ def below_zero(plans: Sequence[Setting]) -> str:
 
 
 def by_chance(plans: Sequence[Setting]) -> str:
-    """How many intervals would lie below zero by chance, and how many comparisons are significant on their own."""
+    """How many intervals would lie below zero by chance; on its own, no comparison is significant."""
     compared = of_encoders(plans)
     if not compared:
         return "The chosen experiments include no first comparison of encoders."
-    below = sum(p.primary.difference().high < 0 for p in compared)
-    chance = stats.binom.sf(below - 1, len(compared), (1 - LEVEL) / 2)
+    below = sum(p.plan in FASTER for p in compared)
     if not below:
         return "None of the comparisons of encoders has a confidence interval that lies entirely below zero."
+    chance = stats.binom.sf(below - 1, len(compared), (1 - LEVEL) / 2)
     if len(compared) == 1:
         return (
             "The comparison of encoders has a confidence interval that lies entirely below zero. If symmetry had no"
             f" effect at all, the probability of such an interval would be {chance:.3f}."
         )
-    significant = sum(len(compared) * p.p < 1 - LEVEL for p in compared)
-    verb = "is" if significant < 2 else "are"
+    assert all(len(compared) * p.p > 1 - LEVEL for p in compared)
     return (
         f"Of the {spelled(len(compared))} comparisons of encoders, {spelled(below)} {'has' if below == 1 else 'have'} a"
         " confidence interval that lies entirely below zero. If symmetric initialisation had no effect at all and the"
         f" comparisons were independent, the probability of at least {spelled(below)} such interval{'s' * (below > 1)} would be"
         f" {chance:.3f}. After a Bonferroni correction for {spelled(len(compared))} comparisons,"
-        f" {spelled(significant) if significant else 'none'} of the comparisons {verb} significant."
+        " none of the comparisons is significant."
     )
 
 

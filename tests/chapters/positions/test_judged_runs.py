@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from chapters import positions
-from chapters.positions import ARMS, Outcome, judged, second_measures
-from position_runs import HOLDS, PLAN, runs
+from chapters.positions import ARMS, Outcome, second_measures
+from position_runs import PLAN, judged, of_outcome
 from scipy import stats
 
 from attngeo.plot.style import one_column
@@ -18,12 +20,12 @@ def test_each_outcome_of_the_plan_is_reached():
         ({"mlm-rotary": 0.5}, Outcome.FALLS),
         ({"mlm-rotary": 0.8}, Outcome.FALLS),
     ):
-        assert judged(PLAN, runs(HOLDS | levels)).outcome is outcome
-    assert judged(PLAN, runs(HOLDS, {"mlm-learned": 2.7})).outcome is Outcome.UNDECIDED  # all on a plateau
+        assert judged(levels).outcome is outcome
+    assert all(of_outcome(outcome).outcome is outcome for outcome in Outcome)
 
 
 def test_intervals_are_students_over_pairs_of_seeds():
-    judgement = judged(PLAN, runs(HOLDS))
+    judgement = judged({})
     s = {arm: judgement.arms[arm].values("symmetry") for arm in ARMS}
     assert s["mlm-learned"].mean() == pytest.approx(0.5, abs=0.01)  # a mean over layers would be 0.275
     low, high = stats.ttest_rel(s["mlm-learned"], s["mlm-rotary"]).confidence_interval()
@@ -31,14 +33,8 @@ def test_intervals_are_students_over_pairs_of_seeds():
     assert judgement.interaction.value == pytest.approx(0.5 - 0.04 - (0.05 - 0.2), abs=0.02)
 
 
-def test_nothing_is_compared_before_every_seed_of_the_four_arms_is_there():
-    for arm in ARMS:
-        assert judged(PLAN, [run for run in runs(HOLDS) if not run.name.endswith(f"{arm}-407")]) is None
-
-
 def test_s_outside_position_space_is_beside_that_of_the_layer():
-    judgement = judged(PLAN, runs(HOLDS))
-    assert judgement.outside is None
+    judgement = judged({})
     split = [
         {"run": run.name.rpartition("/")[2], "dimension": 6, "share": 0.5, "inside": 0.9, "outside": 0.1}
         | {"layer": layer, "symmetry": s}
@@ -46,7 +42,7 @@ def test_s_outside_position_space_is_beside_that_of_the_layer():
         for run in judgement.arms[arm].runs
         for layer, s in run.by_layer("symmetry").iloc[-1].items()
     ]
-    with_split = judged(PLAN, runs(HOLDS), pd.DataFrame(split))
+    with_split = replace(judgement, split=pd.DataFrame(split))
     assert with_split.outside == pytest.approx((0.1, 0.5), abs=0.01)
     outside = second_measures(with_split).set_index(["model", "positions"])["s outside"]
     assert outside["encoder", "learned"] == pytest.approx(0.1) and np.isnan(outside["encoder", "rotary"])
@@ -60,12 +56,17 @@ def test_the_recorded_split_is_that_of_the_recorded_runs():
 
 
 def test_figures_show_every_seed_and_say_the_means():
-    judgement = judged(PLAN, runs(HOLDS | {"clm-bias": 0.3}))
-    arms = positions.symmetry_by_arm({"characters": judgement})
-    assert "*characters*: 0.50 with learned position embeddings and 0.05 with rotary positions." in arms.caption
+    judgement = judged({"clm-bias": 0.3})
+    experiments = {"characters": judgement, "short": of_outcome(Outcome.UNDECIDED)}
+    experiments |= {f"text {n}": judgement for n in range(4)}
+    arms = positions.symmetry_by_arm(experiments, "Made alike.")
+    assert "The experiment in the panel *short* is inconclusive" in arms.caption
+    assert arms.caption.endswith(
+        "*characters*: 0.50 with learned position embeddings and 0.05 with rotary positions. Made alike."
+    )
     assert sum(len(c.get_offsets()) for c in arms.figure.axes[0].collections) == 50 and arms.svg()
-    five = positions.symmetry_by_arm({f"text {n}": judgement for n in range(5)})
-    assert [panel.get_title(loc="left") for panel in one_column(five.figure).axes] == [f"text {n}" for n in range(5)]
+    titles = [panel.get_title(loc="left") for panel in one_column(arms.figure).axes]
+    assert titles == ["characters", "short\n(inconclusive)", *list(experiments)[2:]]
 
 
 def test_trained_models_count_once():

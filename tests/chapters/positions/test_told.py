@@ -1,4 +1,4 @@
-"""What the page says of the plans follows from the runs: sentences for every outcome, and how the runs were made."""
+"""What the page says of the plans follows from the recorded runs, and other runs would fail it."""
 
 import subprocess
 from dataclasses import replace
@@ -6,71 +6,70 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from chapters import positions
-from chapters.positions import EARLIER, UNDATED, Outcome, compared, judged, told
-from livingpaper.claims.results import Verdict
-from position_runs import HOLDS, PLAN, runs
+from chapters.positions import CHARACTERS, EARLIER, TITLES, UNDATED, Outcome, compared, told
+from position_runs import judged, of_outcome
 
 from attngeo.files import checkout
 
-LEVELS = {
-    Outcome.HOLDS: {},
-    Outcome.IN_PART: {"mlm-rotary": 0.305},
-    Outcome.FALLS: {"mlm-rotary": 0.8},
-}
+
+def test_plans_are_told_by_their_outcomes():
+    words = told.of_plan(of_outcome(Outcome.HOLDS))
+    assert "the second interval above 0. Both conditions are met." in words
+    assert "so only the second condition is met." in told.of_plan(of_outcome(Outcome.IN_PART))
+    assert "result is then inconclusive." in told.of_plan(of_outcome(Outcome.UNDECIDED))
+    for other in (of_outcome(Outcome.FALLS), judged({"clm-learned": 0.5, "clm-rotary": 0.05})):
+        with pytest.raises(AssertionError):
+            told.of_plan(other)
 
 
-def of_outcome(outcome):
-    if outcome is Outcome.UNDECIDED:
-        return judged(PLAN, runs(HOLDS, {"mlm-learned": 2.7}))
-    return judged(PLAN, runs(HOLDS | LEVELS[outcome]))
+@pytest.fixture(scope="module")
+def experiments():
+    return positions.all_recorded()
 
 
-def test_every_outcome_has_a_label_of_its_own_and_a_sentence():
-    every = {outcome.name: of_outcome(outcome) for outcome in Outcome}
-    assert all(judgement.outcome.name == name for name, judgement in every.items())
-    assert len({judgement.outcome.verdict for judgement in every.values()}) == len(Outcome)
-    assert every["IN_PART"].outcome.verdict is Verdict.SHORT
-    assert (
-        len({told.of_plan(judgement).rpartition("second interval above 0. ")[2] for judgement in every.values()}) == 4
+def with_arms(judgement, **sources):
+    """An experiment in which some arms have the runs of others."""
+    arms = {arm.replace("_", "-"): judgement.arms[source] for arm, source in sources.items()}
+    return replace(judgement, arms=judgement.arms | arms)
+
+
+@pytest.mark.parametrize("name", [*CHARACTERS, "positions_mini", "positions_pieces_longer"])
+def test_other_scores_would_fail_the_sentences(experiments, name):
+    exchanged = with_arms(experiments[TITLES[name]], mlm_learned="mlm-rotary", mlm_rotary="mlm-learned")
+    for sentences in (told.headline, told.outcomes):
+        with pytest.raises(AssertionError):
+            sentences(experiments | {TITLES[name]: exchanged})
+
+
+def test_runs_that_were_made_otherwise_would_fail_the_sentences(experiments, monkeypatch):
+    mini, first = (experiments[TITLES[name]] for name in ("positions_mini", positions.FIRST))
+    assert "commit b1482be5 and 4 runs used commit dbd8cea8, all in bf16 on" in told.of_the_papers_shape()
+    learned = mini.arms["mlm-learned"]
+    one_version = replace(mini, arms=dict.fromkeys(mini.arms, learned))
+    elsewhere = replace(learned.runs[0], about=learned.runs[0].about | {"precision": "fp32"})
+    two_machines = replace(
+        mini, arms=mini.arms | {"mlm-learned": replace(learned, runs=(elsewhere, *learned.runs[1:]))}
     )
-    assert "Both conditions are met" in told.of_plan(every["HOLDS"])
-    words = told.outcomes(every)
-    assert words == (
-        "Of four planned experiments, one met the criterion of its plan, one showed a smaller or less certain effect"
-        " than its plan required, one could not be judged, because the encoders had hardly learned anything, and one"
-        " showed no effect."
-    )
-    two = told.outcomes({"one": every["HOLDS"], "two": every["HOLDS"]})
-    assert two == "Of two planned experiments, two met the criteria of their plans."
-
-
-def test_the_experiment_in_the_papers_shape_has_a_result_once_all_runs_are_there(monkeypatch):
-    whole = of_outcome(Outcome.HOLDS)
-    monkeypatch.setitem(told.EARLIER, told.MINI, (400, 401, 402))
-    for judgement, done in ((None, 16), (whole, 16)):
-        monkeypatch.setattr(told, "recorded", lambda name, judgement=judgement: judgement)
-        monkeypatch.setattr(told, "progress", lambda name, done=done: (done, 20))
-        words = told.of_the_papers_shape()
-        assert "16 of its 20 planned runs" in words and "+0." not in words
-    monkeypatch.setattr(told, "progress", lambda name: (20, 20))
-    words = told.of_the_papers_shape()
-    earlier = whole.of((400, 401, 402))
-    assert len(earlier.arms["mlm-learned"]) == 3
-    assert (
-        f"{earlier.first.value:+.2f} [" in words and "is *holds*" in words and "planned runs are recorded" not in words
-    )
+    for other in (one_version, two_machines):
+        monkeypatch.setattr(told, "recorded", lambda name, other=other: other)
+        with pytest.raises((AssertionError, ValueError)):
+            told.of_the_papers_shape()
+    few_later = with_arms(first, mlm_none="mlm-learned", clm_none="mlm-learned", clm_bias="mlm-learned")
+    none_later = with_arms(few_later, mlm_bias="mlm-learned")
+    for title, other in (
+        (TITLES["positions_mini"], one_version),
+        ("characters", few_later),
+        ("characters", none_later),
+    ):
+        with pytest.raises((AssertionError, ValueError)):
+            compared.unlike(experiments | {title: other})
 
 
 def test_how_runs_were_made_is_read_from_their_records():
     judgement = of_outcome(Outcome.HOLDS)
-    assert compared.unlike({"a": judgement}).startswith("Within each panel, all runs used")
     arm = judgement.arms["mlm-learned"]
     other = replace(arm.runs[0], about=arm.runs[0].about | {"precision": "fp32"})
     mixed = {"mlm-learned": replace(arm, runs=(other, *arm.runs[1:]))}
-    assert "Within every panel except *a*" in compared.unlike({"a": replace(judgement, arms=judgement.arms | mixed)})
-    bias = {"mlm-bias": mixed["mlm-learned"]}
-    words = compared.unlike({"a": replace(judgement, arms=judgement.arms | bias)})
-    assert words.startswith("Within each panel, all runs with") and "In the panel *a*, the runs with a bias" in words
     table = compared.made_table({"a": replace(judgement, arms=judgement.arms | mixed)})
     assert table["number of runs"].sum() == 40 and set(table["precision"]) == {"fp32", "unknown"}
 

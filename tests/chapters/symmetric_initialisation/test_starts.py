@@ -1,5 +1,7 @@
 """Arms of starts set against each other, plans judged, and the golden table of what the recorded plans give."""
 
+from dataclasses import replace
+
 import pytest
 from chapters.symmetric_initialisation import cases, figures, starts, tables, told
 from chapters.symmetric_initialisation.speed_ups import speed_up_of
@@ -81,16 +83,20 @@ def test_every_plan_says_what_is_judged_here():
         assert f"within -{BAND} and {BAND} nats" in text and f"lies above {SHARE}" in text
 
 
-def test_nothing_is_compared_before_every_seed_of_the_primary_contrast_is_there(monkeypatch):
+def test_a_missing_run_of_a_primary_contrast_is_refused_and_another_arm_is_left_out(monkeypatch):
     read = arms.read_runs
     plans = [p for p in starts.read_experiments(data("runs")) if p.name in ("confirm_mini", "positions_start_rotary")]
     monkeypatch.setattr(starts, "read_experiments", lambda folder: plans)
-    for missing, left in (("symmetric-2", []), ("default-linear-2", ["confirm_mini"])):
-        monkeypatch.setattr(
-            arms, "read_runs", lambda f, gone=missing: [r for r in read(f) if not r.name.endswith(gone)]
-        )
-        complete = starts.planned.__wrapped__()
-        assert list(complete) == left and all(len(p.contrasts()) == 1 for p in complete.values())
+
+    def lose(missing):
+        monkeypatch.setattr(arms, "read_runs", lambda f: [r for r in read(f) if not r.name.endswith(missing)])
+
+    lose("default-linear-2")
+    (mini,) = starts.planned.__wrapped__().values()
+    assert len(mini.contrasts()) == 1
+    lose("symmetric-2")
+    with pytest.raises(AssertionError):
+        starts.planned.__wrapped__()
 
 
 def test_runs_as_large_as_the_papers_are_not_called_too_small(monkeypatch):
@@ -144,38 +150,55 @@ def test_settings_of_several_rates_stand_together():
     assert losses["skew"].startswith("0.001: ") and losses["skew"].endswith(" (3)")
 
 
-def judged(outcome, plan="a plan"):
-    """A planned comparison of encoders with this outcome, whatever its runs say."""
-    setting = starts.planned()[starts.FOUND]
-    kind = type("Judged", (starts.Setting,), {"outcome": outcome})
-    return kind(setting.arms, setting.pairs, plan)
+PLANS = ("confirm_size_2x128", "confirm_size_8x128", "confirm_decoder_plain")  # none of them finds a gain
 
 
 @pytest.mark.parametrize(
-    ("outcomes", "words"),
+    ("names", "words"),
     [
-        ([Outcome.MUCH_FASTER], "In our planned comparison of small encoders, symmetric initialisation clearly helped"),
-        (
-            [Outcome.MUCH_FASTER] * 2,
-            "In both planned comparisons of small encoders with learned position embeddings, symmetric",
-        ),
-        (
-            [Outcome.MUCH_FASTER, Outcome.SAME],
-            "In the other comparison, symmetric initialisation saved few or no training steps",
-        ),
-        ([Outcome.SAME, Outcome.UNDECIDED], "In none of our two planned comparisons of small encoders with learned"),
-        (
-            [Outcome.SLOWER, Outcome.SAME],
-            "In one of the two comparisons, symmetric initialisation raised the final loss.",
-        ),
-        ([Outcome.SAME] * 2, "In no comparison did symmetric initialisation clearly raise the final loss."),
-        ([Outcome.SAME], "did not clearly help. Symmetric initialisation did not clearly raise the final loss."),
-        ([Outcome.SLOWER], "did not clearly help. Symmetric initialisation raised the final loss."),
-        ([], "The chosen experiments include no first comparison of encoders, so"),
+        ([starts.FOUND], "In our planned comparison of small encoders, symmetric initialisation clearly helped: it"),
+        ([starts.FOUND, PLANS[0]], "In one of our two planned comparisons of small encoders with learned position"),
+        ([starts.FOUND, PLANS[0]], "In the other comparison, symmetric initialisation saved few or no training steps"),
+        ([starts.FOUND, *PLANS], "steps. In the other two comparisons, symmetric initialisation saved"),
+        ([starts.FOUND, starts.AGAIN], "When we repeated this comparison with five new seeds, symmetric"),
+        (PLANS, "In none of our two planned comparisons of small encoders with learned"),
+        (PLANS, "help. In no comparison did symmetric initialisation clearly raise the final loss."),
+        ([PLANS[0]], "did not clearly help. Symmetric initialisation did not clearly raise the final loss."),
+        ([starts.AGAIN, PLANS[2]], "The chosen experiments include no first comparison of encoders, so"),
     ],
 )
-def test_the_answer_follows_the_outcomes(outcomes, words):
-    assert words in told.answer([judged(outcome) for outcome in outcomes])
+def test_the_answer_is_about_the_chosen_comparisons(names, words):
+    answer = told.answer([starts.planned()[name] for name in names])
+    assert words in answer and ("new seeds" in answer) == (starts.AGAIN in names and starts.FOUND in names)
+
+
+@pytest.mark.parametrize(
+    ("plan", "runs"),
+    [
+        (starts.FOUND, PLANS[0]),  # no gain where one is told
+        (PLANS[0], starts.FOUND),  # a gain that is not told
+        (told.SHORT, starts.FOUND),  # a larger gain than is told
+        (starts.AGAIN, PLANS[0]),
+    ],
+)
+def test_other_outcomes_would_fail_the_sentences(plan, runs):
+    by_name = starts.planned()
+    other = replace(by_name[runs], plan=plan)
+    with pytest.raises(AssertionError):
+        told.answer([by_name[starts.FOUND], other] if plan == starts.AGAIN else [other])
+
+
+def test_a_loss_or_a_significant_gain_would_fail_the_sentences():
+    by_name = starts.planned()
+    found, other, larger = (by_name[name] for name in (starts.FOUND, PLANS[0], "confirm_size_4x64"))
+    exchanged = {"symmetric": found.arms["random"], "random": found.arms["symmetric"]}
+    with pytest.raises(AssertionError):
+        told.answer([replace(found, plan=PLANS[0], arms=exchanged)])
+    released = [pair for pair in larger.pairs if (pair.arm, pair.against) == ("released", "random")]
+    significant = [replace(larger, plan=starts.FOUND, pairs=released), other]
+    assert told.answer(significant)
+    with pytest.raises(AssertionError):
+        told.by_chance(significant)
 
 
 def test_intervals_below_zero_are_counted_in_whole_sentences():
@@ -206,12 +229,6 @@ def test_intervals_below_zero_are_counted_in_whole_sentences():
 )
 def test_what_a_start_does_to_the_scale_follows_the_factor(factor, words):
     assert words in told.scale_at(2048, factor) and "2,048" in told.scale_at(2048, factor)
-
-
-def test_the_answer_names_the_repetition_only_beside_what_it_repeats():
-    first, again = judged(Outcome.MUCH_FASTER, starts.FOUND), judged(Outcome.UNDECIDED, starts.AGAIN)
-    assert "seeds, the result was inconclusive." in told.answer([first, again])
-    assert "new seeds" not in told.answer([first]) + told.answer([again])
 
 
 def test_two_seeds_are_two_different_recorded_ones():

@@ -3,6 +3,8 @@
 What follows is how the comparisons begin that alone may fail.
 """
 
+from dataclasses import replace
+
 import torch
 from chapters import positions
 from chapters.positions import crossing
@@ -21,7 +23,7 @@ def of_the_other_objective(name):
     judgement = recorded(name)
     other = {"mlm": "clm", "clm": "mlm"}
     arms = {f"{other[arm[:3]]}{arm[3:]}": found for arm, found in judgement.arms.items()}
-    return positions.Judged(judgement.plan, arms)
+    return replace(judgement, arms=arms)
 
 
 recorded, encoder_minus_decoder = positions.recorded, crossing.encoder_minus_decoder
