@@ -1,10 +1,11 @@
 """The outcome of each plan on *Why?* is that of its rules, for every outcome that the rules know."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pandas as pd
 import pytest
-from chapters import why
+from chapters import positions, why
 from chapters.positions import crossing
 from chapters.positions_theory import read_outs
 from chapters.why import findings
@@ -126,15 +127,27 @@ def test_experiments_are_counted_by_what_they_are_evidence_for():
     assert set(findings.PLAIN) == set(findings.ORDER)
 
 
-def test_which_models_are_ahead_follows_from_both_intervals():
-    up, none, down = about(0.3), about(0.0), about(-0.3)
-    sentences = {
-        crossing.ahead(*pair) for pair in ((up, down), (down, up), (up, up), (up, none), (none, down), (none, none))
-    }
-    assert len(sentences) == 6
-    assert "encoders are more symmetric than decoders if both have learned" in crossing.ahead(up, down)
-    assert crossing.change(0.58, 0.04) == "drops from 0.58 to 0.04" and crossing.change(0.05, 0.28).startswith("rises")
-    assert crossing.change(0.058, 0.06).startswith("hardly changes")
+@pytest.mark.parametrize("experiment", crossing.READ)
+def test_which_models_are_ahead_is_told_for_every_number_of_seeds(experiment):
+    for seeds in range(3, 11):
+        judgement = positions.recorded(experiment).of_first(seeds)
+        words, reversal = crossing.sentences(judgement), crossing.unplanned(judgement)
+        if judgement.outcome is not positions.Outcome.UNDECIDED:
+            assert ("but less symmetric if both have rotary" in words) == bool(reversal)
+            assert ("does not exceed the variation between seeds" in words) == (not reversal)
+
+
+def test_other_scores_would_fail_the_sentence():
+    judgement = positions.recorded()
+    for one, other in (("learned", "rotary"), ("rotary", "learned")):
+        for part in crossing.PARTS.values():
+            arms = judgement.arms | {f"{part}-{one}": judgement.arms[f"{part}-{other}"]}
+            with pytest.raises(AssertionError):
+                crossing.sentences(replace(judgement, arms=arms))
+    exchanged = {f"mlm-{kind}": judgement.arms[f"clm-{kind}"] for kind in crossing.ENDS}
+    exchanged |= {f"clm-{kind}": judgement.arms[f"mlm-{kind}"] for kind in crossing.ENDS}
+    with pytest.raises(AssertionError):
+        crossing.sentences(replace(judgement, arms=judgement.arms | exchanged))
 
 
 README = " ".join(checkout.data("runs", "README.md").read_text("utf-8").split())
