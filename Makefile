@@ -55,7 +55,7 @@ release: pdf
 	cd dist && ../$(BIN)/python -m zipfile -c $(notdir $(RELEASE))-release.zip $(notdir $(RELEASE))
 
 test: $(VENV)/.test
-	@$(MAKE) --jobs=2 suite lint  # mypy takes half a minute of one core
+	@$(MAKE) --jobs=2 suite lint  # mypy takes a while of one core
 
 suite: $(VENV)/.test
 	$(BIN)/python -m pytest -n logical --dist loadfile $(ARGS)
