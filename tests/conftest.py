@@ -40,7 +40,7 @@ settings.register_profile(
 )
 settings.load_profile("suite")
 
-PHONE = "everybody[390-"
+WALK = "used_by_everybody["
 ORACLE = "own_probabilities["  # many, and none shares anything
 JUDGING = ("tests/chapters/", "tests/claims/")  # each claim is judged once, for all that is asked of it
 
@@ -48,7 +48,7 @@ JUDGING = ("tests/chapters/", "tests/claims/")  # each claim is judged once, for
 class Together(LoadScopeScheduling):
     """Gives one worker what shares a fixture or a sample: a file, or all that asks for judged claims; in order.
 
-    The walk through the book on a phone, last of all, goes to whichever is done first.
+    Each part of the walk through the book goes to whichever is done first, last of all.
     """
 
     def __init__(self, config, log=None):
@@ -56,7 +56,7 @@ class Together(LoadScopeScheduling):
         super().__init__(config, log)
 
     def _split_scope(self, nodeid):
-        alone = PHONE in nodeid or ORACLE in nodeid
+        alone = WALK in nodeid or ORACLE in nodeid
         return "claims" if nodeid.startswith(JUDGING) else nodeid if alone else nodeid.partition("::")[0]
 
 
@@ -68,7 +68,7 @@ def pytest_collection_modifyitems(items):
     """The book first: its build takes longest, and runs beside the rest."""
     gc.freeze()
     gc.enable()
-    items.sort(key=lambda item: (PHONE in item.name, item.get_closest_marker("book") is None))
+    items.sort(key=lambda item: (WALK in item.name, item.get_closest_marker("book") is None))
 
 
 def pytest_runtest_setup():
