@@ -240,7 +240,7 @@ show(sign_of_directionality(gamma=gamma, n=n_strong, seed=seed))
 # It is also open whether decoders become more directional during training. Among the authors' own training runs, the decoder ends with
 # the more negative score in {glue:text}`d-holds` pairs of an encoder and a decoder, and only one of these differences is larger than
 # we would expect between two random models ([next page](training_scores.py)). Among our own small character-level models,
-# decoders are more directional than encoders with learned position embeddings, but not with rotary ones.
+# decoders are more directional than encoders if both have learned position embeddings, but not if both have rotary ones.
 #
 # ## The theorem that predicts long columns does not follow
 #

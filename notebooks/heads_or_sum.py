@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Details: Individual heads or their sum
 #
-# A layer of attention has several heads, and each head has its own query-key matrix. The paper {cite}`saponati2025`
+# An attention layer has several heads, each with its own query-key matrix. The paper {cite}`saponati2025`
 # scores the sum of these matrices, although a model applies the softmax to each head and never to the sum. On the page
 # [Encoders and decoders](pretrained_survey.py), we therefore asked whether the individual heads of trained encoders are
 # symmetric, or whether only their sum is symmetric. On this page, we give the evidence for our answer.
@@ -385,8 +385,7 @@ table(
 
 # %% [markdown]
 # In the table, the mean direction is the vector $(1, \dots, 1)$. Layer normalisation subtracts the component along this
-# vector, whereas the normalisation layers in T5, SmolLM2 and stories260K do not. The largest coordinates are the 1 % of the
-# coordinates whose rows and columns have the largest norms. The leading pairs are the pairs of left and right singular vectors
+# vector, whereas the normalisation layers in T5, SmolLM2 and stories260K do not. By the largest coordinates, we mean the 1 % of the coordinates whose rows and columns have the largest norms. The leading pairs are the pairs of left and right singular vectors
 # that belong to the largest singular values of the sum over heads. Only if we remove the leading 2 % or 10 % of all pairs does
 # a large part of the increase disappear. However, these pairs account for a large part of the squared norm of the sum.
 # Moreover, because we chose these pairs using the sum itself, the choice alone lowers the score of the sum to some extent.

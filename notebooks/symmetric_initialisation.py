@@ -230,7 +230,7 @@ glue("loss-rotary", number(rotary.arms[BASELINE].mean(LOSS), 2))
 #
 # In encoders with rotary positions, `symmetric` initialisation changes the final loss by {glue:text}`rotary-nats` nats relative
 # to random initialisation. By the criteria of the plan, the result is *inconclusive*, because the interval includes 0 but does
-# not lie within the ±{glue:text}`band` nats that the plan requires for *no difference*. We also compared the gains for the two
+# not lie within ±{glue:text}`band` nats, as the plan requires for the conclusion that there is *no difference*. We also compared the gains for the two
 # types of positional encoding directly, although this was not planned. The gain is {glue:text}`gain-smaller` nats smaller with
 # rotary positions than with learned position embeddings (we use Welch's interval because the two groups have different seeds).
 # The logit of a token with itself does not depend on the rotation, so at the start of training, tokens attend to themselves

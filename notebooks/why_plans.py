@@ -147,8 +147,7 @@ assert at_equal_loss.low > 0 and s_of_rotary["mixed"] < min(s_of_rotary["mask"],
 # attends $m$ positions ahead compares a wave with the same wave shifted by $m$ positions. For a wave of period $T$, this
 # shift is a rotation by the angle $2\pi m / T$, and the symmetry score of such a rotation is $s = \cos(4\pi m / T)$. If the
 # period is long compared with $m$, the angle is small, and $s$ is close to 1, whichever side the head attends to
-# ({prf:ref}`thm-slow-waves`). If the period is eight times the offset, $s$ is 0.  For periods between 8/3 times and eight
-# times the offset, $s$ is negative. {cite:t}`yamamoto2023` found that the position embeddings of RoBERTa have sinusoid-like
+# ({prf:ref}`thm-slow-waves`). If the period is eight times the offset, $s$ is 0. For periods between 8/3 and 8 times the offset, $s$ is negative. {cite:t}`yamamoto2023` found that the position embeddings of RoBERTa have sinusoid-like
 # components and that attention heads shift the phases of these components. Their paper is about where heads attend, and not
 # about the symmetry of $W_{qk}$.
 #
@@ -162,8 +161,7 @@ figures.waves_of_shifted_readers(shifted, {"q0": 0, "q2": 2, "q4": 4})
 
 # %% [markdown]
 # Between $q = 0$ and $q = 2$, the score on these waves changes by {glue:text}`shift-difference` (mean and 95 % interval over
-# {glue:text}`seeds` seeds). Our plan required an interval below {glue:text}`asked-shift`, so the effect is weaker than the
-# plan required.
+# {glue:text}`seeds` seeds). Our plan required an interval below {glue:text}`asked-shift`, so the effect does not meet this criterion.
 #
 # Two things limit this result. First, the formula does not describe the encoders at $q = 0$. For these encoders, the formula
 # predicts a score of 1 on every wave. However, on waves of period 8 to 16, the layer with the lowest score has only $s$ =
@@ -308,16 +306,14 @@ show(decoders_with_a_window())
 # These encoders do become slightly more symmetric. The score of the layers is higher with random characters than with the
 # mask. The difference is {glue:text}`hidden-difference`. The plan required a mean difference above
 # {glue:text}`asked-hidden`, so the effect is smaller than required. In the first layer, to which our theorem applies, the
-# difference is {glue:text}`first-layer-difference`. This interval includes 0, which counts against the explanation according
-# to the plan. We had also expected the scores of encoders with BERT's mixture to lie between the scores with the mask and
+# difference is {glue:text}`first-layer-difference`. This interval includes 0, which, according to the plan, is evidence against the explanation. We had also expected the scores of encoders with BERT's mixture to lie between the scores with the mask and
 # with random characters. However, the encoders with BERT's mixture have a score of {glue:text}`s-rotary`, which is lower
 # than both the score with the mask ({glue:text}`s-rotary-mask`) and the score with random characters
 # ({glue:text}`s-rotary-random`).
 #
 # The encoders with random characters end with a higher loss ({glue:text}`loss-rotary-random` nats, compared with
 # {glue:text}`loss-rotary-mask` nats with the mask). The difference in symmetry could therefore arise merely because these
-# encoders are at an earlier stage of training. To exclude this explanation, we scored the encoders with the mask at the step
-# at which they first reached the same held-out loss as the encoders with random characters. At equal loss, the difference is
+# encoders are at an earlier stage of training. To exclude this explanation, we took the encoders that were trained with the mask and scored them at the step at which their held-out loss first matched that of the encoders with random characters. At equal loss, the difference is
 # still {glue:text}`equal-loss-difference`. We had not planned this comparison. We had planned to test whether the difference
 # remains after subtracting the multiple of the identity that best fits $W_{qk}$. Since we did not keep the weights of these
 # runs, we could not perform this test.
@@ -526,7 +522,7 @@ glue("near-coins", len(near_coins))
 # decoders but much lower than 0.5. We had expected each head of an encoder to prefer the left or the right independently of
 # the other heads. For whole matrices, this expectation is refuted. Only {glue:text}`near-coins` families of encoders have a
 # mean rank near 0.5. All that we can still conclude is that the directions of the heads agree *less* in encoders than in
-# decoders. This test is not a prediction, because it uses the same weights as the observation that led to it.
+# decoders. This result does not confirm a prediction, because we tested the same weights that had led us to the idea.
 
 # %% tags=["remove-input"]
 table(
