@@ -4,6 +4,7 @@ Thresholds are read from the plans. The rules are those of the plans; `Outcome` 
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -16,7 +17,7 @@ import pandas as pd
 
 from attngeo.experiments.runs.arms import LOSS
 from attngeo.experiments.runs.estimates import Estimate, over_seeds
-from attngeo.experiments.runs.numbers_in_words import as_score, joined_by_and, number, spelled, with_interval
+from attngeo.experiments.runs.numbers_in_words import as_score, number, spelled, with_interval
 from attngeo.files.checkout import data
 from chapters import why
 from attngeo.experiments.runs.measures import lowest_of_layers, median_of_heads, of_layer
@@ -32,7 +33,7 @@ class Outcome(Enum):
     UNDECIDED = "undecided"
 
 
-HOLDS_RULE, RULES = Outcome.HOLDS.value, "what counts as what"
+RULES = "what counts as what"
 SIDES = ("n16-q100", "n16-q000")  # arms of the primary contrast of why_sides
 MET, NOT_MET, DEPENDS = (
     "the assumption is met early",
@@ -41,21 +42,15 @@ MET, NOT_MET, DEPENDS = (
 )
 UNLEARNED = "; these models hardly learned anything"
 REFUTED, STAGES_HOLD = "the two stages are refuted", "the two stages hold here"
-AGAINST = (REFUTED, Outcome.FALLS.value, NOT_MET)
-CONFIRMED = (STAGES_HOLD, Outcome.HOLDS.value, MET)
+# the outcomes that the plans had, from what speaks most against our explanations to what speaks for them
 PLAIN = {
     REFUTED: "refuted",
     Outcome.FALLS.value: "refuted",
     NOT_MET: "not met",
-    DEPENDS: "depends on the positional encoding",
     Outcome.IN_PART.value: "partly confirmed",
     Outcome.UNDECIDED.value: "undecided",
     STAGES_HOLD: "confirmed",
-    Outcome.HOLDS.value: "confirmed",
-    MET: "met",
 }
-# from what speaks most against our explanations to what speaks for them
-ORDER = (*AGAINST, DEPENDS, Outcome.IN_PART.value, Outcome.UNDECIDED.value, *CONFIRMED)
 
 
 @dataclass(frozen=True)
@@ -69,24 +64,12 @@ class Finding:
     learned: bool = True  # False: a kind of model that the plan compares hardly learned anything, so it is no evidence
     about_the_paper: bool = False  # whether the plan tests an assumption of the paper, not an explanation of ours
 
-    @property
-    def place(self) -> int:
-        """In the order in which findings are told: those against our explanations first."""
-        return ORDER.index(self.outcome)
 
-
-def rules(experiment: str) -> dict[str, str]:
-    """What counts as what, by a plan."""
-    plan: dict[str, Any] = msgspec.yaml.decode((data("runs", experiment) / "experiment.yml").read_text("utf-8"))
-    return plan.get(RULES) or plan["primary contrast"][RULES]
-
-
-def threshold(experiment: str, rule: str = HOLDS_RULE) -> float:
+def threshold(experiment: str, rule: str = Outcome.HOLDS.value) -> float:
     """The first number with a decimal point in a rule of a plan, such as -0.5 in "the interval lies below -0.5"."""
-    found = re.search(r"-?\d+\.\d+", rules(experiment)[rule])
-    if found is None:
-        raise ValueError(f"The plan of {experiment} has no number in its rule {rule!r}.")
-    return float(found[0])
+    plan: dict[str, Any] = msgspec.yaml.decode((data("runs", experiment) / "experiment.yml").read_text("utf-8"))
+    rules = plan.get(RULES) or plan["primary contrast"][RULES]
+    return float(re.findall(r"-?\d+\.\d+", rules[rule])[0])
 
 
 # the rules
@@ -152,6 +135,7 @@ def shift(experiment: Planned) -> Finding:
     """Encoders that predict a masked character from a place to its left."""
     difference = experiment.difference("q2", "q0", lowest_of_layers("position_symmetry_8"))
     asked = threshold("why_shift")
+    assert not why.learned_arms(experiment, ["q0", "q2"])
     return Finding(
         "An encoder that predicts a masked character from the position two places to its left must attend two places to"
         " the right. On waves with a period of 8 to 16 characters, $W_{qk}$ should then become skew-symmetric.",
@@ -167,14 +151,13 @@ def hidden(experiment: Planned) -> Finding:
     difference = experiment.difference("rotary-random", "rotary-mask", "symmetry")
     first_layer = experiment.difference("rotary-random", "rotary-mask", of_layer("symmetry", 0))
     asked = threshold("why_hidden")
-    of_first = f"in the first layer alone by {with_interval(first_layer, as_score)}"
-    if first_layer.low <= 0:
-        of_first += ", which the plan counts against the explanation"
+    assert first_layer.low <= 0  # "which the plan counts against the explanation"
     return Finding(
         "If the predicted positions contain random characters instead of the mask, the same embeddings occur as queries"
         " and as keys. Encoders with rotary position embeddings should then become symmetric.",
         f"mean above {number(asked, 2)} and interval above 0",
-        f"$s$ changes by {with_interval(difference, as_score)}; {of_first}",
+        f"$s$ changes by {with_interval(difference, as_score)}; in the first layer alone by"
+        f" {with_interval(first_layer, as_score)}, which the plan counts against the explanation",
         of_hidden(difference, asked).value,
     )
 
@@ -186,18 +169,15 @@ def tables(experiment: Planned) -> Finding:
     differences = [experiment.difference(*pair, measure) for pair in pairs]
     outcome = of_tables(*differences, experiment.estimate("band", measure))
     still = [arm for arm in ("slow", "white", "band") if experiment.mean(arm, LOSS) > why.PLATEAU]
-    learned = (
-        f"; {len(still)} of the 3 kinds of encoders learned little more than how frequent each character is"
-        if still
-        else ""
-    )
+    assert len(still) > 1
     return Finding(
         "If the position embeddings are frozen and consist only of slow waves, individual heads should be more symmetric"
         " than with fast waves.",
         "intervals above 0, and negative scores for fast waves",
-        f"$s$ with slow waves minus $s$ with fast waves: {with_interval(differences[-1], as_score)}{learned}",
+        f"$s$ with slow waves minus $s$ with fast waves: {with_interval(differences[-1], as_score)}; {len(still)} of the 3"
+        " kinds of encoders learned little more than how frequent each character is",
         outcome.value,
-        learned=len(still) < 2,
+        learned=False,
     )
 
 
@@ -206,20 +186,16 @@ def windows(experiment: Planned) -> Finding:
     measure = "position_symmetry_32"
     difference = experiment.difference("window", "all", measure)
     everything, window = (experiment.estimate(arm, measure) for arm in ("all", "window"))
-    learned = bool(why.learned_arms(experiment, ["window"]))
-    premise = (
-        f"; without the window $s$ is {number(everything.value, 2)}, although we had expected a negative score"
-        if everything.value >= 0
-        else ""
-    )
+    assert everything.value >= 0 and not why.learned_arms(experiment, ["window"])
     return Finding(
         "If each position of a decoder attends only to a window of the positions 4 to 8 places to its left and not to"
         " everything before it, $W_{qk}$ should no longer be skew-symmetric on the slowest wave.",
         "interval above 0, and a negative score without the window",
-        f"$s$ on the slowest wave changes by {with_interval(difference, as_score)}{premise}"
-        + ("" if learned else "; the decoders with the window hardly learned anything"),
+        f"$s$ on the slowest wave changes by {with_interval(difference, as_score)}; without the window $s$ is"
+        f" {number(everything.value, 2)}, although we had expected a negative score; the decoders with the window hardly"
+        " learned anything",
         of_windows(difference, everything, window).value,
-        learned=learned,
+        learned=False,
     )
 
 
@@ -285,11 +261,6 @@ class Agreement:
         """The correlation of each run of an arm at a step, median over layers."""
         chosen = self.rows[(self.rows["arm"] == arm) & (self.rows["step"] == step)]
         return chosen.sort_values("run")["heads"].to_numpy()
-
-    @property
-    def last_step(self) -> int:
-        """At which training ended."""
-        return int(self.rows["step"].max())
 
     @property
     def outcome(self) -> str:
@@ -407,30 +378,19 @@ def findings_table(findings: Sequence[Finding]) -> pd.DataFrame:
             "our plan asked for": finding.asked,
             "we found": finding.found,
         }
-        for finding in sorted(findings, key=lambda finding: finding.place)
+        for finding in sorted(findings, key=lambda finding: list(PLAIN).index(finding.outcome))
     )
 
 
 def counted(findings: Sequence[Finding]) -> str:
     """How many plans had which outcome, and how many of them are no evidence, as sentences."""
-    ours = [finding for finding in findings if finding.learned and not finding.about_the_paper]
-    outcomes = {
-        "confirmed": CONFIRMED,
-        "partly confirmed": (Outcome.IN_PART.value,),
-        "left undecided": (Outcome.UNDECIDED.value,),
-        "refuted": AGAINST,
-    }
-    counts = {words: sum(finding.outcome in known for finding in ours) for words, known in outcomes.items()}
-    told = [f"{words} in {spelled(count)}" for words, count in counts.items() if count]
-    sentences = [f"We planned {spelled(len(findings))} experiments to test explanations of this kind."]
-    if told:
-        told[0] += " experiment" if next(filter(None, counts.values())) == 1 else " experiments"
-        sentences.append(
-            f"By the criteria that we had set in advance, the explanation under test was {joined_by_and(told)}."
-        )
-    if unlearned := sum(not finding.learned for finding in findings):
-        where = "another experiment" if unlearned == 1 else f"{spelled(unlearned)} other experiments"
-        sentences.append(
-            f"In {where}, at least one kind of model hardly learned anything, so we do not count the results as evidence."
-        )
-    return " ".join(sentences)
+    ours = Counter(PLAIN[finding.outcome] for finding in findings if finding.learned and not finding.about_the_paper)
+    unlearned = sum(not finding.learned for finding in findings)
+    assert ours.keys() == {"confirmed", "partly confirmed", "undecided"} and ours["confirmed"] == 1 < unlearned
+    return (
+        f"We planned {spelled(len(findings))} experiments to test explanations of this kind. By the criteria that we had"
+        f" set in advance, the explanation under test was confirmed in {spelled(ours['confirmed'])} experiment, partly"
+        f" confirmed in {spelled(ours['partly confirmed'])} and left undecided in {spelled(ours['undecided'])}. In"
+        f" {spelled(unlearned)} other experiments, at least one kind of model hardly learned anything, so we do not count"
+        " the results as evidence."
+    )
