@@ -1,12 +1,13 @@
 """The six findings of the front page, each with one number, a label of strength, and what it rests on."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from attngeo.experiments.runs.arms import LOSS, Contrast, contrasts
 from attngeo.experiments.runs.estimates import LEVEL, over_seeds
 from attngeo.experiments.runs.experiments import recorded_runs
-from attngeo.experiments.runs.numbers_in_words import as_percent, extent, joined_by_and, number, spelled, with_interval
+from attngeo.experiments.runs.numbers_in_words import as_percent, extent, number, spelled, with_interval
 from attngeo.experiments.survey.families import compared, of_families
 from chapters.pretrained_survey.choices import TEXT_ALONE, choices
 from attngeo.files.checkout import data
@@ -102,10 +103,9 @@ def learned_positions(experiments: Mapping[str, positions.Judged]) -> Finding:
         assert silent or (experiment.first.low > 0 and rotary < learned / 4), name
     assert all(found["clm-rotary"] > found["mlm-rotary"] for found in (s, pieces, wide))
     assert pieces["clm-rotary"] - pieces["mlm-rotary"] < 0.05 < wide["clm-rotary"] - wide["mlm-rotary"]
-    outcomes = told_outcomes(
-        [experiment.outcome for experiment in experiments.values()],
-        sum(experiment.plan.name in positions.UNDATED for experiment in experiments.values()),
-    )
+    outcomes = Counter(experiment.outcome.name for experiment in experiments.values())
+    undated = sum(experiment.plan.name in positions.UNDATED for experiment in experiments.values())
+    assert outcomes.keys() == {"HOLDS", "IN_PART", "UNDECIDED"} and undated > 1
     two = {name: number(value, 2) for name, value in s.items()}
     of_pieces = {name: number(value, 2) for name, value in pieces.items()}
     of_mini = {name: number(value, 2) for name, value in wide.items()}
@@ -119,33 +119,17 @@ def learned_positions(experiments: Mapping[str, positions.Judged]) -> Finding:
         f" its mean symmetry score drops from {two['mlm-learned']} to {two['mlm-rotary']}. In character-level encoders"
         f" with the dimensions of the paper's four-layer model, the score drops from {of_mini['mlm-learned']} to"
         f" {of_mini['mlm-rotary']}, and in encoders trained on subword tokens from {of_pieces['mlm-learned']} to"
-        f" {of_pieces['mlm-rotary']}. {outcomes} A possible reason for the drop is that, at each position, an encoder"
-        " uses the positions to the left and to the right in the same way. For a single layer at the start of"
-        " training, we [prove](positions_theory.py) that, under certain conditions, this leads to symmetric updates"
-        " of the part of $W_{qk}$ that compares positions. For trained models, the reason is still"
+        f" {of_pieces['mlm-rotary']}. Before the training runs, we fixed a criterion for success in each of"
+        f" {spelled(len(experiments))} experiments. Of these experiments, {spelled(outcomes['HOLDS'])} met the"
+        f" criterion, {spelled(outcomes['IN_PART'])} showed a smaller or less certain effect than the criterion required"
+        f" and {spelled(outcomes['UNDECIDED'])} could not be judged, because the encoders had hardly learned anything."
+        f" For {spelled(undated)} of these experiments, readers cannot verify that we fixed the criterion before the"
+        " runs, because the commits that would prove this were lost. A possible reason for the drop is that, at each"
+        " position, an encoder uses the positions to the left and to the right in the same way. For a single layer at"
+        " the start of training, we [prove](positions_theory.py) that, under certain conditions, this leads to symmetric"
+        " updates of the part of $W_{qk}$ that compares positions. For trained models, the reason is still"
         " [unknown](why.py).",
         "why.py",
-    )
-
-
-def told_outcomes(outcomes: Sequence[positions.Outcome], undated: int) -> str:
-    """How many plans found what, and for how many of them nobody can check that they came before their runs."""
-    found = {
-        positions.Outcome.HOLDS: "{} met the criterion",
-        positions.Outcome.IN_PART: "{} showed a smaller or less certain effect than the criterion required",
-        positions.Outcome.FALLS: "{} showed no effect",
-        positions.Outcome.UNDECIDED: "{} could not be judged, because the encoders had hardly learned anything",
-    }
-    parts = [words.format(spelled(outcomes.count(of))) for of, words in found.items() if of in outcomes]
-    sentence = (
-        f"Before the training runs, we fixed a criterion for success in each of {spelled(len(outcomes))} experiments."
-        f" Of these experiments, {joined_by_and(parts)}."
-    )
-    if not undated:
-        return sentence
-    return (
-        f"{sentence} For {spelled(undated)} of these experiments, readers cannot verify that we fixed the criterion"
-        " before the runs, because the commits that would prove this were lost."
     )
 
 

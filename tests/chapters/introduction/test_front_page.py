@@ -77,14 +77,19 @@ def test_there_is_a_card_for_every_page_of_the_reading_path():
     assert re.findall(r"\[\]\((\w+)\.py\)", cards) == files and cards.count("front-no") == len(files) == 8
 
 
-@pytest.mark.parametrize("outcome", positions.Outcome)
-def test_the_outcomes_of_the_plans_are_told_whatever_they_are(outcome):
-    held = positions.Outcome.HOLDS
-    words = findings.told_outcomes([outcome, *[held] * 5], undated=3)
-    assert f"{'six' if outcome is held else 'five'} met the criterion" in words
-    assert (" and one " in words) is (outcome is not held)
-    assert "in each of six experiments" in words and "For three of these experiments" in words
-    assert "commits" not in findings.told_outcomes([outcome], undated=0)
+@pytest.mark.parametrize("planted", ["an experiment without an effect", "plans that are all dated"])
+def test_the_outcomes_of_the_plans_are_told_only_if_the_runs_have_them(monkeypatch, planted):
+    experiments = positions.all_recorded()
+    said = "Of these experiments, three met the criterion, two showed a smaller or less certain effect"
+    assert said in findings.learned_positions(experiments).text
+    if planted == "plans that are all dated":
+        monkeypatch.setattr(positions, "UNDATED", ())
+    else:
+        outcomes = {experiment.plan.name: experiment.outcome for experiment in experiments.values()}
+        outcomes["positions_mini"] = positions.Outcome.FALLS
+        monkeypatch.setattr(positions.Judged, "outcome", property(lambda judged: outcomes[judged.plan.name]))
+    with pytest.raises(AssertionError):
+        findings.learned_positions(experiments)
 
 
 def test_a_finding_shows_its_number_its_label_and_its_page():
