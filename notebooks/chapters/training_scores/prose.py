@@ -26,8 +26,8 @@ def ends_of_released_models() -> dict[str, str]:
     return {
         "n-released": str(len(pairs)),
         "n-models": str(2 * len(pairs)),
-        "s-holds": share_of(more_symmetric.sum(), len(pairs)),
-        "d-holds": share_of(more_directional.sum(), len(pairs)),
+        "s-holds": share_of(int(more_symmetric.sum()), len(pairs)),
+        "d-holds": share_of(int(more_directional.sum()), len(pairs)),
         "d-which": joined_by_and(pairs.loc[more_directional, "text"]),
         "n-apart": spelled(len(apart)),
         "which-apart": apart[0],
@@ -74,13 +74,10 @@ def planned_experiments() -> dict[str, str]:
     """How encoders and decoders differ in the planned experiments on positional encoding."""
     learned, rotary = (list(planned_cases("symmetry", kind).values()) for kind in ("learned", "rotary"))
     assert all(found.met for found in learned) and not any(found.met for found in rotary)
-    of_characters: dict[str, list[Case]] = {}
-    for kind in ("learned", "rotary"):
-        by_experiment = planned_cases("directionality", kind)
-        of_characters[kind] = [by_experiment.pop(name) for name in OF_CHARACTERS if name in by_experiment]
-        on_subwords = by_experiment.values()  # those that are left
-        assert not any(found.met or found.reversed for found in on_subwords)
-    d_learned, d_rotary = of_characters.values()
+    directionality = [planned_cases("directionality", kind) for kind in ("learned", "rotary")]
+    d_learned, d_rotary = ([cases[name] for name in OF_CHARACTERS] for cases in directionality)
+    on_subwords = [found for cases in directionality for name, found in cases.items() if name not in OF_CHARACTERS]
+    assert not any(found.met or found.reversed for found in on_subwords)
     assert all(found.met for found in d_learned) and not any(found.met for found in d_rotary)
     return {
         "n-experiments": spelled(len(difference_table("symmetry"))),

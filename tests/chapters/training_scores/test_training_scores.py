@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from chapters.positions import crossing
-from chapters.training_scores import measures, released, tables
+from chapters.training_scores import measures, prose, released, tables
 from chapters.training_scores import planned as training_planned
 from chapters.training_scores.planned import NOT_TRAINED, difference_table
 from made_runs import made_arm, made_large_arm, made_run
@@ -135,3 +135,28 @@ def test_runs_of_the_paper_s_size_would_have_to_decide():
     assert "is smaller than these models or was" in measures.doubt(small)
     with pytest.raises(AssertionError):
         measures.beside(large)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "name", "planted"),
+    [
+        (
+            prose.ends_of_released_models,
+            "released_pairs",
+            lambda: released.released_pairs().assign(**{"s, encoder": -1}),
+        ),
+        (prose.ends_of_released_models, "gap_outcome", lambda gap: tables.LARGER),
+        (prose.course_of_released_models, "released_course", lambda: released.released_course().assign(end=0.1)),
+        (prose.planned_experiments, "OF_CHARACTERS", {"positions_pieces_longer": "subword tokens"}),
+        (prose.growth_of_symmetry, "climb_of", lambda arm: measures.climb_of(planned_encoder("learned"))),
+    ],
+)
+def test_a_number_is_not_shown_where_its_sentence_would_be_wrong(monkeypatch, numbers, name, planted):
+    assert numbers()
+    monkeypatch.setattr(prose, name, planted)
+    with pytest.raises(AssertionError):
+        numbers()
+
+
+def planned_encoder(positions):
+    return training_planned.planned_arms("positions_characters")[f"mlm-{positions}"]
