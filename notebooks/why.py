@@ -71,6 +71,7 @@ glue("decoder-whole", ends.loc["decoder", "symmetry"], ".2f")
 planned = {name: why.planned(f"why_{name}") for name in ("shift", "hidden", "tables", "window", "sides")}
 agreement = findings.agreement()
 assert agreement.outcome == findings.NOT_MET  # "weaker than our plan required"
+assert read_outs.at_the_end(2, "loss").mean().min() > why.PLATEAU  # "hardly learned anything", of one_sided
 tested = [
     findings.one_sided(read_outs.left_less_both(stage=2, measure="position_symmetry"), read_outs.asked_of_one_sided()),
     findings.one_sided_longer(*read_outs.longer_intervention()),
