@@ -11,7 +11,7 @@
 #
 # The paper {cite}`saponati2025` states that, in trained decoders, large norms occur among the columns of $\Wqk$ more often
 # than among its rows. According to the paper, the reason is that most tokens serve as context more often than they are
-# predicted (Theorem 2.3 of the paper and, in detail, Theorem S1.12 of the paper). On this page, we examine this argument and
+# predicted (see Theorem 2.3 and, for details, Theorem S1.12 of the paper). On this page, we examine this argument and
 # collect all related proofs and checks. Their consequences are explained on [page 7](directionality.py).
 #
 # **The theorem does not follow from this argument. If no token occurs twice and the coefficients are drawn independently
@@ -125,10 +125,10 @@ which_side(kinds)
 
 # %% [markdown]
 # :::{admonition} How sure is this?
-# We prove our statements on this page, except where we report observations. In all updates on this page, the embeddings are
-# random, and we specify the coefficients. The gradients of trained models contain additional terms ({prf:ref}`prop-2-2`).
-# The theorem on the softmax is about expected squared norms, and it assumes that the errors are uncorrelated with mean zero.
-# For the effect of positions, see [the theorem on positions](positions_theory.py).
+# We prove our statements on this page, except where we report observations. For all updates on this page, we assume random
+# embeddings and specify the coefficients ourselves. The gradients of trained models contain additional terms
+# ({prf:ref}`prop-2-2`). The theorem on the softmax is about expected squared norms, and it assumes that the errors are
+# uncorrelated with mean zero. For the effect of positions, see [the theorem on positions](positions_theory.py).
 # :::
 #
 # ## The theorem does not follow
@@ -545,8 +545,9 @@ early_keys()
 #   context.
 # - Look for anything that treats queries and keys differently, for example a first token with outlying coordinates, or errors
 #   that do not depend on the query.
-# - Compute $D$ for the second moments of your queries and keys with the function `axis_alignment`, whose code is shown below
-#   the check of [the condition for column dominance](#keys-along-the-coordinate-axes-make-columns-dominate).
+# - Use the function `axis_alignment` to compute $D$ for the second moments of your queries and keys. The code of this
+#   function is shown below, after the check of [the condition for column
+#   dominance](#keys-along-the-coordinate-axes-make-columns-dominate).
 
 # %% [markdown]
 # ## One sum of squares
@@ -554,8 +555,9 @@ early_keys()
 # ````{prf:lemma} rows and columns share one sum of squares
 # :label: lem-s1-12-sum
 #
-# $\sum_k \|w_{\cdot,k}\|^2 = \sum_m \|w_{m,\cdot}\|^2 = \|W\|_F^2$ for every matrix $W$. Let $R = \sum_m \|w_{m,\cdot}\|$ and
-# $C = \sum_k \|w_{\cdot,k}\|$. Then the difference between the variances of the $d$ row norms and of the $d$ column norms is
+# For every matrix $W$, we have $\sum_k \|w_{\cdot,k}\|^2 = \sum_m \|w_{m,\cdot}\|^2 = \|W\|_F^2$. Let $R = \sum_m
+# \|w_{m,\cdot}\|$ and $C = \sum_k \|w_{\cdot,k}\|$. Then the difference between the variances of the $d$ row norms and of
+# the $d$ column norms is
 #
 # $$
 # \mathrm{Var}_m \|w_{m,\cdot}\| - \mathrm{Var}_k \|w_{\cdot,k}\| = (C^2 - R^2) / d^2 .
@@ -659,7 +661,7 @@ show(net_growth(seed=seed))
 # ```
 # ````
 #
-# We added the condition in bold. The authors use this condition implicitly, because they take the coefficients out of the
+# We added the condition in bold. The authors use this condition implicitly when they take the coefficients out of the
 # expectation.
 
 
@@ -837,8 +839,8 @@ show(independence_of_vectors())
 # ```
 # ````
 #
-# The ratio now also depends on the column. If the coefficients are large for embeddings $x_i$ with a large entry $m$, row
-# $m$ grows more, and the inequality can be reversed.
+# The ratio now also depends on the column. If the coefficients are large for embeddings $x_i$ whose $m$-th entry is large,
+# row $m$ grows more, and the inequality can be reversed.
 
 
 # %% tags=["remove-cell"]
@@ -1088,8 +1090,8 @@ show(initial_rows(n=d, seed=seed))
 # The paper states this lemma for *any* two distributions with equal means and for all $z > \sqrt{\sigma_a \sigma_b} - \mu$. Both
 # generalisations are wrong.
 #
-# - Two moments do not determine which tail is heavier. For example, a variable with the larger variance may be bounded by a
-#   value that the variable with the smaller variance exceeds.
+# - Two moments do not determine which tail is heavier. For example, the variable with the larger variance may be bounded by
+#   a value that the variable with the smaller variance exceeds.
 # - If the mean is large, the range of $z$ includes values below the mean. At such values, the distribution with the larger variance has the
 #   *lighter* tail, even if both distributions have the same shape.
 #
@@ -1237,8 +1239,9 @@ show(tail_bounds())
 #
 # Because the formula contains the squares of the counts, one token that is predicted very often outweighs many tokens that
 # serve as context slightly more often than they are predicted. The sign of the difference depends on the kurtosis of the
-# coordinates, which measures how heavy their tails are. The kurtosis of a Gaussian is 3.  If the columns are more uneven
-# than the rows for a kurtosis above 3, the rows are more uneven than the columns for a kurtosis below 3.
+# coordinates, which measures how heavy their tails are. The kurtosis of a Gaussian is 3. For the same counts, the
+# difference has opposite signs for a kurtosis above 3 and for a kurtosis below 3: if the columns are more uneven than the
+# rows in one of these two cases, the rows are more uneven than the columns in the other case.
 
 
 # %% tags=["remove-cell"]
@@ -1340,8 +1343,8 @@ show(repeated_tokens(seed=seed))
 #
 # ## Coefficients that are linear in the key
 #
-# In Prop. 2.2 of the paper, as printed, the coefficients are $\beta_{ij} = \delta_i^\top x_j$. Such a coefficient is linear
-# in the key $x_j$, and $\delta_i$ is the error in predicting token $i$.
+# In Prop. 2.2 of the paper, as printed, the coefficients are $\beta_{ij} = \delta_i^\top x_j$, where $\delta_i$ is the
+# error in predicting token $i$. Such a coefficient is linear in the key $x_j$.
 #
 # ````{prf:proposition} errors independent of the embeddings
 # :label: prop-s1-12-errors

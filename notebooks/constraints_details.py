@@ -62,7 +62,8 @@ POLES = {Constraint.SYMMETRIC: -1.0, Constraint.SKEW: 1.0}  # symmetry score at 
 #
 # The right-hand sides follow from $\norm{M_s}^2 = (1 + s) \norm{M}^2 / 2$ ({prf:ref}`lem-s1-16` and {prf:ref}`def-3-1`). The
 # constraints do not depend on the scale of the weights, and they depend only on the sum over heads and not on individual
-# heads. For random weights, both constraints are close to 2, and their smallest possible value is 1.
+# heads. For random weights, the values of both constraints are close to 2. The smallest possible value of each constraint
+# is 1.
 
 
 # %% tags=["remove-cell"]
@@ -135,7 +136,7 @@ def skew_constraint():
 show(skew_constraint())
 
 # %% [markdown]
-# The first constraint is smallest at $s = 1$, as the paper states.
+# The first constraint takes its smallest value at $s = 1$, as the paper states.
 
 
 # %%
@@ -185,10 +186,10 @@ show(constrained_loss())
 # %% [markdown]
 # ## Initialisations that a constraint excludes
 #
-# Each constraint is infinite where the other constraint is smallest. Therefore, a model that is trained with the constraint
-# that forbids symmetry cannot be initialised with $\Wk = \Wq$. Likewise, a model that is trained with the constraint that
-# enforces symmetry cannot be initialised with a skew-symmetric matrix. `attngeo train` rejects both combinations with an
-# error message.
+# The value of each constraint is infinite where the other constraint takes its smallest value. Therefore, a model that is
+# trained with the constraint that forbids symmetry cannot be initialised with $\Wk = \Wq$. Likewise, a model that is
+# trained with the constraint that enforces symmetry cannot be initialised with a skew-symmetric matrix. `attngeo train`
+# rejects both combinations with an error message.
 
 
 # %% tags=["remove-cell"]

@@ -11,14 +11,14 @@
 #
 # A decoder predicts each token from the tokens before it, which are called its *context*. The paper {cite}`saponati2025`
 # assumes that most tokens serve as context more often than they are predicted (Appendix S1.4.4), and it concludes that the
-# columns of the [query-key matrix](bilinear_form.py) $\Wqk$ grow more than the rows. On this page, we give the proofs and
-# the checks of this argument. Their consequences are explained on [page 7](directionality.py).
+# columns of the [query-key matrix](bilinear_form.py) $\Wqk$ grow more than the rows. On this page, we examine this argument
+# with proofs and checks. Their consequences are explained on [page 7](directionality.py).
 #
 # **Whether a token serves as context more often than it is predicted depends only on the positions of the token in the
 # training sequences, and not on correlations between tokens. If the sequences are cut from a text at random positions, every
-# token serves as context as often as it is predicted. Moreover, neither serving as context nor being predicted makes the
-# columns longer than the rows on average, because the squared norms of the rows and of the columns have the same sum in
-# every matrix.**
+# token serves as context as often as it is predicted. Moreover, the columns do not become longer than the rows on average,
+# no matter how often tokens serve as context or are predicted, because in every matrix, the squared norms of the rows add
+# up to the same value as the squared norms of the columns.**
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding of the toy Transformers, a multiple of n_heads; in [8, 256]
@@ -351,10 +351,10 @@ def token_contributions(d=24, n_tokens=8, seed=0):
 show(token_contributions(d=d, n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
-# Can a token contribute more to the columns as context than as a predicted token? Summed over all tokens, this is
+# Can a token contribute more to the columns as context than as a predicted token? For the sum over all tokens, this is
 # impossible, because every term is both the contribution of one token as context and the contribution of another token as a
-# predicted token. Moreover, the squared norms of the columns and of the rows have the same sum in every matrix. Only the
-# distribution of this sum over individual rows and columns can differ.
+# predicted token. Moreover, in every matrix, the squared norms of the columns add up to the same value as the squared norms
+# of the rows. Only the way in which this sum is divided among the individual rows and columns can differ.
 #
 # ## The parts of one token
 #
@@ -440,9 +440,10 @@ def rows_and_columns_exchanged(d=24, n_tokens=8, seed=0):
 show(rows_and_columns_exchanged(d=d, n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
-# After Eq. 12, the paper states that a context token increases the dimension of the column space in proportion to the tokens
-# that it helps to predict. However, the contribution $u\, x_*^\top$ of this token has rank 1, no matter how many terms $u$
-# has. The column space and the row space of this contribution are therefore one-dimensional.
+# After Eq. 12, the paper states that, intuitively, a context token increases the dimension of the column space in proportion
+# to the embeddings of the tokens that it helps to predict. However, the contribution $u\, x_*^\top$ of this token has rank
+# 1, no matter how many terms $u$ has. The column space and the row space of this contribution are therefore
+# one-dimensional.
 
 
 # %%
@@ -474,9 +475,9 @@ def dimension_of_contribution(d=24, n_tokens=10, seed=0):
 show(dimension_of_contribution(d=d, n_tokens=n_tokens, seed=seed))
 
 # %% [markdown]
-# At the end of the proof, the authors state that the column updates by a token in one role are equivalent to the row updates
-# by the same token in the other role. The two formulas do have the same form. However, the two matrices are transposes of
-# each other only under an additional condition, for example if $\beta_{j*} = \beta_{*j}$ for all $j$.
+# At the end of the proof, the authors state that the column updates caused by a token in one role are equivalent to the row
+# updates caused by the same token in the other role. The two formulas do have the same form. However, the two matrices are
+# transposes of each other only under an additional condition, for example if $\beta_{j*} = \beta_{*j}$ for all $j$.
 
 
 # %%
@@ -819,10 +820,10 @@ show(preceding_is_not_enough(n_tokens=n_tokens))
 # In the proof of Theorem S1.12 of the paper, the authors start from a ratio above 1 for most tokens (Eq. S96) and conclude
 # that the number of tokens that $t^*$ helps to predict is *smaller* than the number of tokens that help to predict $t^*$.
 # The opposite is true: if the ratio is above 1, the number of tokens that $t^*$ helps to predict is *larger* than the number
-# of tokens that help to predict $t^*$. Moreover, a ratio above 1 for most tokens is an assumption about the corpus. The two
-# expected counts have the same sum over the vocabulary ({prf:ref}`prop-s1-10-position`). Hence, if the ratio is above 1 for
-# some tokens, it must be below 1 for other tokens. For example, if the same token begins every sequence and all tokens are
-# equally likely afterwards, the ratio exceeds 1 only for this token.
+# of tokens that help to predict $t^*$. Moreover, it is an assumption about the corpus that the ratio is above 1 for most
+# tokens. The two expected counts have the same sum over the vocabulary ({prf:ref}`prop-s1-10-position`). Hence, if the
+# ratio is above 1 for some tokens, it must be below 1 for other tokens. For example, if the same token begins every
+# sequence and all tokens are equally likely afterwards, the ratio exceeds 1 only for this token.
 
 
 # %%

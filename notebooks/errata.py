@@ -14,14 +14,15 @@
 # This page lists slips in the paper {cite}`saponati2025` and assumptions that the paper needs but does not state, together
 # with our corrections. We compile the tables from the checks in the chapters of this book, and each chapter shows the
 # numbers behind its entries. An entry appears only if we executed its check and the numbers support our verdict.
-# {glue:text}`withheld` If an error repeats another slip or follows from it, both are listed in one entry. The [slips that we
-# found by reading](#slips-found-by-reading) have no check. The last table lists {glue:text}`n-changes` errors that make a conclusion
-# of the paper false. These errors affect {glue:text}`about-changes` statements. Of these errors, {glue:text}`n-columns`
-# concern Theorem 2.3 of the paper (in full, Theorem S1.12) and the statements on which the proof of this theorem is based.
+# {glue:text}`withheld` A slip that repeats another slip or follows from it is listed in the same entry. The [slips that we
+# found by reading](#slips-found-by-reading) have no check. The last table lists {glue:text}`n-changes` errors whose
+# correction changes a conclusion of the paper. These errors affect {glue:text}`about-changes` statements. Of these errors,
+# {glue:text}`n-columns` concern Theorem 2.3 of the paper (in full, Theorem S1.12) and the statements on which the proof of
+# this theorem is based.
 #
 # Please keep three things in mind. First, many entries are slips of a type that occurs in any long derivation, and the
 # conclusion remains the same once they are corrected. Second, a missing assumption is not an error in the result if the
-# assumption is met wherever the result is used. Third, we read the paper as text that was extracted from its PDF. The
+# assumption is met wherever the result is used. Third, we worked from text that was extracted from the paper's PDF. The
 # {glue:text}`n-copying` entries that are marked with {glue:text}`mark` may be errors in this extracted text and not in the
 # paper.
 #
@@ -82,7 +83,7 @@ table(
 # ## Missing assumptions
 #
 # These statements are true only under an assumption that the paper does not state. Whether trained models meet such an
-# assumption is an empirical question, and in the chapters, we measure it where we can.
+# assumption is an empirical question. Where we can, we address this question by measurement in the chapters.
 
 # %% tags=["remove-input"]
 table(
@@ -95,7 +96,7 @@ table(
 # ## Conclusions that change
 #
 # These statements, or steps in their proofs, are false as printed, and correcting them changes the conclusion. Even if a
-# proof is wrong, its conclusion may still be true of trained models, and we examine this by measurements in the chapters. In
+# proof is wrong, its conclusion may still be true of trained models, and in the chapters, we test this by measurement. In
 # that case, the conclusion must be true for a different reason.
 
 # %% tags=["remove-input"]

@@ -44,10 +44,10 @@ AHEAD = 1  # positions from a query to what it predicts under a causal mask
 # %% [markdown]
 # ## Figure 1 of the paper
 #
-# Figure 1 of the paper shows the two roles of a pair of tokens in {prf:ref}`prop-2-2`. In the forward pass, the pair has the
-# score $x_i\T \Wqk x_j$. In the backward pass, an error is propagated to this score, and $K_{ij}$ is multiplied by this
-# error. The figure shows the error as a dot product, which is correct for attention without a softmax.
-# {numref}`fig-one-pair` shows the exact term with a softmax.
+# Figure 1 of the paper shows the two roles that a pair of tokens has in {prf:ref}`prop-2-2`. In the forward pass, the pair
+# has the score $x_i\T \Wqk x_j$. In the backward pass, an error is propagated to this score, and $K_{ij}$ is multiplied by
+# this error. The figure shows the error as a dot product, which is correct for attention without a softmax.
+# {numref}`fig-one-pair` shows the exact term for attention with a softmax.
 
 
 # %%
@@ -307,10 +307,10 @@ show(residual_input(seed=seed))
 # \frac{\partial X^L}{\partial \hat X^l} = (I + F_L') (I + F_{L-1}') \cdots (I + F_{l+1}') (I + m_l') .
 # $$ (eq-2-2-jacobian)
 #
-# The paper has $1 + \sum_m F_m'$ instead of the product. If $F_m'$ is the Jacobian of what a block adds, this sum is the
-# first-order part of the product, and it is exact if there is only a single layer above. If $F_m'$ is instead the Jacobian
-# of $\mathcal F_l$ as defined in Eqs. S24 and S25 of the paper, which already contains the residual connection, the
-# additional 1 is wrong.
+# The paper has $1 + \sum_m F_m'$ instead of the product. If $F_m'$ is the Jacobian of what block $m$ adds to the residual
+# stream, this sum is the first-order part of the product, and it is exact if there is only a single layer above. If $F_m'$
+# is instead the Jacobian of $\mathcal F_l$ as defined in Eqs. S24 and S25 of the paper, which already contains the residual
+# connection, the additional 1 is wrong.
 
 
 # %%
@@ -508,10 +508,10 @@ show(terms_of_the_step(seed=seed))
 #
 # ## Biases, rotary positions, shared layers
 #
-# {prf:ref}`rem-s1-6` is about a layer of {prf:ref}`def-s1-1`, in which queries and keys have no biases, position embeddings
-# are added to token embeddings, and every layer has its own factors. Many models differ from this definition. For example,
-# BERT has biases, many later models rotate queries and keys by their positions, and all layers of ALBERT share one $\Wq$ and
-# one $\Wk$.
+# {prf:ref}`rem-s1-6` applies to a layer as defined in {prf:ref}`def-s1-1`, in which queries and keys have no biases,
+# position embeddings are added to token embeddings, and every layer has its own factors. Many models differ from this
+# definition. For example, BERT has biases, many later models rotate queries and keys by angles that depend on their
+# positions, and all layers of ALBERT share one $\Wq$ and one $\Wk$.
 #
 # ````{prf:proposition} The update with biases, rotary positions and shared layers (ours)
 # :label: prop-s1-6-beyond

@@ -13,13 +13,13 @@
 # $d$](two_scores_details.py) of pretrained models. Each row contains the median score over the layers of one model. On this
 # page, we examine what each row shows and which rows you can compare with the scores of your own model.
 #
-# **You can compare your symmetry scores with those in Table S2 if you first check what the row of Table S2 shows. You can
-# compare your directionality scores with those in Table S3 only if you use a formula that the paper does not state.** Of the
-# {glue:text}`n-rows` rows of Table S2, {glue:text}`n-trained` show the score of a trained language model. The other rows
-# are for vision models ({glue:text}`n-vision`), for models with random weights ({glue:text}`n-random`) and for a model that
-# does not exist ({glue:text}`n-missing`). If we count each language model only once, and only if its query and key weights were
-# extracted correctly, {glue:text}`n-distinct` rows remain ({numref}`fig-kinds-of-rows`). For the models whose weights we
-# scored ourselves, our scores agree with the printed numbers to the last digit.
+# **You can compare your symmetry scores with those in Table S2 if you first check what the row in question shows. You can
+# compare your directionality scores with those in Table S3 only if you use a formula that the paper does not state.** Of
+# the {glue:text}`n-rows` rows of Table S2, {glue:text}`n-trained` show the score of a trained language model. The other
+# rows are for vision models ({glue:text}`n-vision`), for models with random weights ({glue:text}`n-random`) and for a model
+# that does not exist ({glue:text}`n-missing`). If we count each language model only once, and only if its query and key
+# weights were extracted correctly, {glue:text}`n-distinct` rows remain ({numref}`fig-kinds-of-rows`). For the models whose
+# weights we scored ourselves, our scores agree with the printed numbers to the last digit.
 
 # %% tags=["parameters", "remove-input"]
 models: list = []  # names of recorded models, folders or Hub ids; empty means every recorded model
@@ -342,11 +342,11 @@ show(table_s3_directionality(medians))
 #
 # - Compare your model with models of a similar size, because [larger encoders are less
 #   symmetric](pretrained_survey.py#larger-encoders-are-less-symmetric).
-# - You can compare symmetry scores with the printed values in Table S2, but first [look up what the row
+# - You can compare symmetry scores with the printed values in Table S2, but first [look up what the row in question
 #   shows](#table-s2-every-row).
 # - Compare directionality scores with Table S3 only if you use the formula of Table S3: `attngeo score MODEL --convention tables`.
 # - To check the remaining rows, run `attngeo survey --group printed` on a machine with access to the Hugging Face Hub. If
-#   you then run the code of this page again, the page will include these rows.
+#   you then rerun the code of this page, the page will include these rows.
 #
 # ## Table S2, every row
 #

@@ -12,7 +12,7 @@
 # # Status
 #
 # This page lists every numbered statement, figure and table of the paper {cite}`saponati2025`, together with the verdicts of
-# our checks. We compile the page from the results of the most recent execution of all chapters with the present settings. A
+# our checks. We compile this page from the results of the most recent run of all chapters with the present settings. A
 # verdict appears here only if all comparisons behind it were confirmed in that run.
 #
 # {glue:text}`coverage` Our checks cover {glue:text}`n-findings` statements or parts of statements, and they compare
@@ -81,8 +81,9 @@ table(
 # %% [markdown]
 # ## Our own statements
 #
-# In this book, we also make statements that are not in the paper. Each of these statements has a check, too, and is related
-# to a statement of the paper. For example, our statements about positional encoding are related to Section 4.1 of the paper.
+# In this book, we also make statements that are not in the paper. Each of these statements also has a check and is related
+# to a statement of the paper. For example, our statements about positional encoding are related to Section 4.1 of the
+# paper.
 
 # %% tags=["remove-input"]
 table(
@@ -113,7 +114,7 @@ table(
 # %% [markdown]
 # ## Open questions
 #
-# We do not answer the following questions in this book, either by a proof or by a measurement.
+# In this book, we do not answer the following questions, whether by proof or by measurement.
 #
 # - Why do columns with large norms come to dominate in trained decoders? {prf:ref}`prop-s1-12-condition` and
 #   {prf:ref}`thm-s1-12-counts` give sufficient conditions, but we do not know which of these conditions trained decoders

@@ -1003,7 +1003,8 @@ show(equal_marginals_are_not_enough(seed=seed))
 #
 # A head $\Wq \Wk\T$ has low rank. The symmetry score of a random head has the same mean and nearly the same standard
 # deviation as the symmetry score of a random matrix of full rank. However, the row norms of a head do not approach a normal
-# distribution, no matter how many rows the head has. For the directionality score of heads, we prove a theorem.
+# distribution, no matter how many rows the head has. We prove the following theorem about the directionality score of
+# heads.
 #
 # ````{prf:theorem} Directionality of random heads (ours)
 # :label: thm-heads
