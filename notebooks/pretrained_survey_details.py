@@ -72,7 +72,8 @@ def named(rows):
 
 
 copies = every.drop(by_family.distinct(every).index)["model"]
-told = f"this applies to {joined_by_and(list(copies))}" if len(copies) else "there are no such rows"
+repeated = f"the model{'s' * (len(copies) > 1)} {joined_by_and(list(copies))}"
+told = f"this applies to {repeated}" if len(copies) else "there are no such rows"
 glue("copies", f"Here, {told}.")
 glue("n-coarse", every[every["precision"].isin(FEW_BITS)]["model"].nunique())
 glue("n-layers", len(layers))
@@ -181,10 +182,10 @@ show(section_3_symmetry_on_weights())
 # %% [markdown]
 # ## Vision, audio, and models with both halves
 #
-# Among the vision models, there is only one family of causal decoders of which the authors scored all layers, and the same
+# Among the vision models, there is only one family of causal decoders for which the authors scored all layers, and the same
 # is true of the audio models. Figure S2 of the paper shows models that contain both an encoder and a decoder. The encoder
-# and the decoder of such a model are trained together, on the same data and with the same objective. The two parts differ in
-# the attention mask and in the cross-attention of the decoder. The paper's theory, however, is about the objective.
+# and the decoder of such a model are trained together, on the same data and with the same objective. The two parts differ
+# in the attention mask and in the cross-attention of the decoder. The paper's theory, however, is about the objective.
 
 
 # %% tags=["remove-cell"]
@@ -264,7 +265,7 @@ for name, value in {
     "pairs-d": as_percent(area["language", "d"]),
     "share-d": as_percent(everything["d"].separation.auc),
     "share-d-tables": as_percent(everything["d as in Table S3"].separation.auc),
-    "other-answers": joined_by_and([f"the column “{score}” in the row “{choice}”" for score, choice in others]),
+    "other-answers": joined_by_and([f"the entry for “{score}” in the row “{choice}”" for score, choice in others]),
     "n-stacks": len(banded),
     "n-outside": banded["definition"].sum(),
     "n-by-chance": spelled(round(LEVEL * len(banded))),
@@ -277,9 +278,9 @@ for name, value in {
 #
 # The paper's second claim is that decoders are more directional than encoders, which means that decoders have a lower
 # directionality score $d$ than encoders. Among the released language models, the decoder has the lower $d$ in
-# {glue:text}`pairs-d` of the pairs of an encoder and a decoder. However, the released scores were not computed with Def. 3.2
-# of the paper. For the models that we also scored ourselves, the released scores agree with [the formula behind Table
-# S3](printed_scores_details.py). Among all families that we scored, the decoder has the lower $d$ in
+# {glue:text}`pairs-d` of all pairs that consist of one encoder and one decoder. However, the released scores were not
+# computed with Def. 3.2 of the paper. For the models that we also scored ourselves, the released scores agree with [the
+# formula behind Table S3](printed_scores_details.py). Among all families that we scored, the decoder has the lower $d$ in
 # {glue:text}`share-d-tables` of the pairs if we use this formula, and in {glue:text}`share-d` of the pairs if we use Def.
 # 3.2 of the paper. With so few families, both shares are compatible with chance.
 
@@ -401,10 +402,10 @@ show(section_3_directionality_elsewhere(), directionality_of_the_halves())
 
 # %% [markdown]
 # Although the directionality scores of random weights vary widely, the directionality scores of trained models are not mere
-# noise. With Def. 3.2 of the paper and $\gamma$ = {glue:text}`gamma`, the median $d$ of {glue:text}`n-outside` of the
-# {glue:text}`n-stacks` encoders, decoders and cross-attention modules lies outside the range that contains 95 % of the
-# scores of random weights. By chance, we would expect {glue:text}`n-by-chance` of these medians to lie outside this range.
-# According to both formulas, columns dominate in {glue:text}`decoders-columns` decoders and in {glue:text}`encoders-columns`
+# noise. With Def. 3.2 of the paper and $\gamma$ = {glue:text}`gamma`, {glue:text}`n-outside` of the {glue:text}`n-stacks`
+# encoders, decoders and cross-attention modules have a median $d$ outside the range that contains 95 % of the scores of
+# random weights. By chance, we would expect {glue:text}`n-by-chance` of these medians to lie outside this range. According
+# to both formulas, columns dominate in {glue:text}`decoders-columns` decoders and in {glue:text}`encoders-columns`
 # encoders. For models with a small hidden size, the range is so wide that a score can lie inside it even if there is a real
 # effect.
 #
@@ -504,10 +505,10 @@ table(
 #
 # Rounding adds errors to the weights, and we assume that these errors are independent of the weights. The errors increase
 # $\lVert W_{qk}\rVert^2$, but on average, they do not change $\mathrm{Tr}(W_{qk}W_{qk})$. The relative decrease of the
-# symmetry score is therefore equal to the share of the errors in the squared norm. To measure this effect, we rounded the
-# weights of all {glue:text}`n-rounded` checkpoints whose weights are stored at higher precision. As is common in quantised
-# files, we used half precision, eight bits with one scale per tensor, and four bits with one scale per block of 32 weights
-# ({numref}`tab-rounded`).
+# symmetry score is therefore equal to the share of the squared norm that is due to the errors. To measure this effect, we
+# rounded the weights of all {glue:text}`n-rounded` checkpoints whose weights are stored at higher precision. As is common
+# in quantised files, we used half precision, eight bits with one scale per tensor, and four bits with one scale per block
+# of 32 weights ({numref}`tab-rounded`).
 
 # %% tags=["remove-input"]
 bert = bert_in_four_bits(recorded.losses)["lost"]

@@ -261,9 +261,9 @@ glue("band", starts.BAND, "g")
 # %% [markdown]
 # ### Depth and width
 #
-# *Depth.* We had planned to conclude that symmetry matters more in deeper models under the following condition: the
-# confidence interval for the effect of symmetry on the final loss lies below zero in the deepest models but not in the
-# shallowest models. This condition was not met. Moreover, the confidence interval for the change in this effect from the
+# *Depth.* We had planned the following criterion: if the confidence interval for the effect of symmetry on the final loss
+# lay below zero in the deepest models but not in the shallowest models, we would conclude that symmetry matters more in
+# deeper models. This condition was not met. Moreover, the confidence interval for the change in this effect from the
 # shallowest to the deepest models includes zero ({numref}`tab-init-ends`).
 #
 # *Width.* We had planned the following criterion for the effect of scale, biases and values: if this effect was closer to
@@ -303,8 +303,8 @@ table(
 # ### Does the scale act through the logits?
 #
 # With larger query and key weights, the logits that enter the softmax are larger by some factor. If the larger scale helped
-# only through these logits, it should help as much to multiply the logits by this factor and to keep the weights at BERT's
-# scale. We tested this explanation with an initialisation that we call `hot`, in which the weights are random and the logits
+# only through these logits, multiplying the logits by this factor and keeping the weights at BERT's scale should help as
+# much. We tested this explanation with an initialisation that we call `hot`, in which the weights are random and the logits
 # are multiplied by {glue:text}`hot-factor`. This is the factor that corresponds to the `scaled` initialisation. For this
 # test, we ran {glue:text}`hot-seeds` new seeds. We had decided in advance to reject the explanation if the final loss was
 # higher with the `hot` initialisation than with the `scaled` initialisation.
@@ -312,9 +312,9 @@ table(
 # At the learning rate that we used, we reject the explanation, because the final loss is {glue:text}`hot-higher` nats higher
 # with the `hot` initialisation than with the `scaled` initialisation. A possible reason is that the two initialisations
 # differ in how much a training step changes the logits. If the logits are multiplied by a factor, the change in the logits
-# in each step of Adam also grows by this factor, whereas with larger query and key weights it grows only by the square root
-# of the factor. Our runs do not show whether this is the actual reason. We also found that a larger scale alone and a longer
-# warm-up alone both lower the final loss by more than the variation between seeds.
+# per step of Adam also grows by this factor. If the query and key weights are larger instead, the change in the logits
+# grows only by the square root of the factor. Our runs do not show whether this is the actual reason. We also found that a
+# larger scale alone and a longer warm-up alone both lower the final loss by more than the variation between seeds.
 
 # %% tags=["remove-cell"]
 temperature = plans["confirm_temperature"]
@@ -456,15 +456,15 @@ show(symmetrys_part_of_the_gain())
 #
 # *Speed-up.* As in Table 1 of the paper, the speed-up is $1 - t/T$, where $T$ is the number of training steps. Our
 # definition of $t$ differs from the paper's in two ways. We use the held-out loss, averaged over seeds and over
-# {glue:text}`window` consecutive measurements, and $t$ is the first measured step from which the loss *stays* at or below
-# the final loss with random initialisation. If the loss never reaches this value, the tables show *never* instead of a speed-up.
-# We compute the confidence interval of a speed-up by resampling the seeds. With so few seeds, this interval is too narrow.
-# With three seeds, for example, the interval is the range of the three values, which contains the true median in about three
-# out of four cases.
+# {glue:text}`window` consecutive measurements, and we define $t$ as the first measured step from which the loss *stays* at
+# or below the final loss with random initialisation. If the loss never reaches this value, the tables show *never* instead
+# of a speed-up. We compute the confidence interval of a speed-up by resampling the seeds. With so few seeds, this interval
+# is too narrow. With three seeds, for example, the interval is the range of the three values, which contains the true
+# median in about three out of four cases.
 #
 # Two randomly initialised models that differ only in their seed can also differ in how fast they learn. The first row of
-# {numref}`tab-init-speed-ups` shows the range of the speed-ups between such models. If a speed-up was measured with a single
-# seed and lies within this range, we cannot conclude anything from it.
+# {numref}`tab-init-speed-ups` shows the range of the speed-ups that we obtain if we compare such models with each other. If
+# a speed-up was measured with a single seed and lies within this range, we cannot conclude anything from it.
 
 # %% tags=["remove-cell"]
 compared = [c for e in main for c in e.contrasts().values()]
@@ -884,7 +884,7 @@ show(sentences_of_section_4_2())
 # texts in the paper were split into characters before training.
 
 # %% tags=["remove-input"]
-glue("paper-tokens", as_millions(Training.of(DEFAULTS).tokens))
+glue("paper-tokens", f"{Training.of(DEFAULTS).tokens / 1e9:.1f} billion")
 glue("our-tokens", as_millions(max(setting.training.tokens for setting in (*recorded, *plans.values()))))
 there = {e.text: with_interval(speed_up_of(e.minus("released")), as_percent) for e in encoders()}
 texts = ["characters" if dataset in SPACED else "plain text" for dataset in pairs()["dataset"]]
@@ -904,9 +904,9 @@ table(
 )
 
 # %% [markdown]
-# The web page of the paper states larger speed-ups than its own table contains. The released file of training curves also
-# includes decoders, for which the paper reports no results. For decoders with 4 layers, the released curves show a speed-up
-# on every text.
+# In a sentence on the paper's web page, the authors state larger speed-ups than in the table below this sentence. The
+# released file of training curves also includes decoders, for which the paper reports no results. For decoders with 4
+# layers, the released curves show a speed-up on every text.
 
 
 # %%

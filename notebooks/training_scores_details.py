@@ -124,7 +124,7 @@ PRESET_OF = {"bert": "base", "bert_mini": "mini"}  # column of Table S1: our pre
 #
 # Table S1 of the paper lists two configurations. In {numref}`tab-training-s1`, we compare them with the models that our
 # presets build. The column *BERT* corresponds to our preset `base`, and the column *BERT-mini* corresponds to our preset
-# `mini`. The authors use a third configuration, with 24 layers, only on the paper's web page.
+# `mini`. A third configuration, with 24 layers, appears only on the paper's web page.
 
 
 # %% tags=["remove-cell"]
@@ -576,9 +576,9 @@ table(
 )
 
 # %% [markdown]
-# Our own decoders with learned position embeddings are much smaller than the authors' decoders. In only
-# {glue:text}`n-skew-settings` of {glue:text}`n-least-settings` settings, namely {glue:text}`skew-settings`, does at least
-# one layer have a clearly negative symmetry score ({numref}`tab-training-least-layer`). In the other settings, even the
+# Our own decoders with learned position embeddings are much smaller than the authors' decoders. Only
+# {glue:text}`n-skew-settings` of {glue:text}`n-least-settings` settings, namely {glue:text}`skew-settings`, has at least
+# one layer with a clearly negative symmetry score ({numref}`tab-training-least-layer`). In the other settings, even the
 # lowest symmetry score of any layer, averaged over seeds, is close to zero or positive.
 
 # %% tags=["remove-input"]
@@ -620,8 +620,8 @@ for name, value in {
 #
 # In the authors' encoders, the dominance of columns does not simply grow during training. In {glue:text}`n-rows-first` of
 # the authors' {glue:text}`n-encoders` encoders, the directionality score is positive at some early step, which means that
-# rows dominate. The exception is the encoder on {glue:text}`no-rows-first`. In {glue:text}`n-rows-random` of the encoders
-# with a positive score, however, the score never exceeds two standard deviations of the score of randomly initialised
+# rows dominate. The exception is the {glue:text}`no-rows-first`. In {glue:text}`n-rows-random` of the encoders with a
+# positive score, however, the score never exceeds twice the standard deviation of the scores of randomly initialised
 # models. From step {glue:text}`columns-from` on, the directionality scores of all encoders are negative.
 #
 # In all {glue:text}`n-deep` pairs with 12 layers, the directionality score of the encoder decreases from the first recorded step
@@ -638,7 +638,7 @@ assert (moves["encoder"] < 0).all()
 for name, value in {
     "n-rows-first": spelled(len(risen)),
     "n-encoders": spelled(len(encoders)),
-    "no-rows-first": ", ".join(f"{m.text} with {m.layers} layers" for m in never.itertuples()),
+    "no-rows-first": ", ".join(f"{m.layers}-layer encoder on {m.text}" for m in never.itertuples()),
     "n-rows-random": spelled((risen["most"] < 2 * risen["layers"].map(random_median_sd)).sum()),
     "columns-from": f"{encoders['below 0 from'].max():,}",
     "n-grown": spelled((moves["decoder"] < 0).sum()),
@@ -712,11 +712,11 @@ show(recorded_starts())
 #
 # If an encoder and a decoder have the same seed, they are initialised with the same weights. Because decoders learn from
 # every position of a sequence, we trained some of them for fewer steps than the encoders. The corresponding rows of
-# {numref}`tab-training-contrasts` give the number of steps of the encoders and that of the decoders. For settings with at
+# {numref}`tab-training-contrasts` give the numbers of steps for the encoders and for the decoders. For settings with at
 # least three seeds, we give a 95 % confidence interval, which we compute with Student's $t$ from the differences between
 # models with the same seed. The last column contains the symmetry score of the authors' encoder minus that of the authors'
-# decoder. These models have 12 layers and were trained once. We compare the authors' directionality scores with ours
-# separately [below](#three-formulas), because the authors used a different formula.
+# decoder. These models have 12 layers, and each of them was trained only once. We compare the authors' directionality
+# scores with ours separately [below](#three-formulas), because the authors used a different formula.
 
 # %% tags=["remove-input"]
 table(
@@ -765,7 +765,7 @@ table(
     formula_table(runs),
     name="tab-training-formulas",
     caption="Final directionality score of the encoder minus the final directionality score of the decoder, computed"
-    " with three formulas. The paper predicts a positive difference. The authors' models were trained once."
+    " with three formulas. The paper predicts a positive difference. Each of the authors' models was trained only once."
     " According to the audit, their scores were computed with the formula in the authors' code, which we cannot"
     " check without the weights of these models.",
 )
@@ -774,16 +774,16 @@ table(
 # ## Settings in which symmetry decreases again
 #
 # For every setting, we measure by how much the symmetry score decreases from its peak to the end of training. We
-# measure the decrease of each seed from the step at which the mean symmetry score of the other seeds is highest. If a
-# setting has only one seed, we measure the decrease from the peak of the score of this seed. In {glue:text}`n-fall` of
-# {glue:text}`n-alone` settings with one seed, the symmetry score of the encoders reaches a low peak and then decreases
-# by more than {glue:text}`least-fall`. In none of the {glue:text}`n-several` settings with learned position embeddings
-# and at least three seeds does the symmetry score decrease by more than the variation between seeds. In
-# {glue:text}`n-planned-fall` planned experiments with other types of positional encoding, the decrease is larger than
-# the variation between seeds. These experiments are labelled {glue:text}`planned-fall`. Other properties of the weights
-# also change in phases: {cite:t}`liu2026` reports that the stable rank of weight matrices decreases during pretraining
-# in a wave that moves from early to late layers, and that query and key weights depend on depth in this way, whereas
-# value and output weights are compressed uniformly.
+# measure the decrease for each seed from the step at which the mean symmetry score of the other seeds is highest. If a
+# setting has only one seed, we measure the decrease from the peak of the score for that seed. In {glue:text}`n-fall` of
+# {glue:text}`n-alone` settings with one seed, the symmetry score of the encoders reaches a low peak and then decreases by
+# more than {glue:text}`least-fall`. In none of the {glue:text}`n-several` settings with learned position embeddings and at
+# least three seeds does the symmetry score decrease by more than the variation between seeds. In
+# {glue:text}`n-planned-fall` planned experiments with other types of positional encoding, the decrease is larger than the
+# variation between seeds. These experiments are labelled {glue:text}`planned-fall`. Other properties of the weights also
+# change in phases: {cite:t}`liu2026` reports that the stable rank of weight matrices decreases during pretraining in a wave
+# that moves from early to late layers, and that query and key weights show this dependence on depth, whereas value and
+# output weights are compressed uniformly.
 
 # %% tags=["remove-cell"]
 rises = climbs(runs)
