@@ -479,10 +479,11 @@ show(frozen_skew_part(seed=seed))
 # 1. Suppose that $-G$ is fixed and has a simple largest singular value $\sigma_1$ with singular vectors $u_1$ and $v_1$, and that
 #    $a = W_q(0)^\top u_1 + W_k(0)^\top v_1 \neq 0$. Under gradient flow of $W_q$ and $W_k$, the matrix $W_{qk}$ divided by its norm
 #    then tends to $u_1 v_1^\top$, and $s$ tends to $(u_1^\top v_1)^2$.
-# 2. Consider gradient flow with weight decay $\lambda > 0$ of both factors. At every fixed point other than 0, we have
-#    $W_q^\top W_q = W_k^\top W_k$ and $W_{qk} = U C V^\top$. Here, $C$ is positive semidefinite, and the columns of $U$ and
-#    $V$ are left and right singular vectors of $-G$ with singular value $\lambda$. It follows that $s = \mathrm{Tr}(C R\, C
-#    R) / \|C\|_F^2$ with $R = V^\top U$. If there is only a single direction, this score is $(u^\top v)^2$.
+# 2. Consider gradient flow with weight decay $\lambda > 0$ applied to both factors. At every fixed point other than 0, we
+#    have $W_q^\top W_q = W_k^\top W_k$ and $W_{qk} = U C V^\top$. Here, $C$ is positive semidefinite, and the columns of
+#    $U$ and $V$ are left and right singular vectors of $-G$ with singular value $\lambda$. It follows that $s =
+#    \mathrm{Tr}(C R\, C R) / \|C\|_F^2$ with $R = V^\top U$. If there is only a single direction, this score is $(u^\top
+#    v)^2$.
 # ````
 #
 # ````{dropdown} Proof
@@ -892,10 +893,10 @@ show(expected_update_one_behind(seed=seed))
 #
 # The paper states that the two variances are equal and derives this statement from the counts in {prf:ref}`prop-s1-10`.
 # However, the two variances are equal only in distribution and not for a single matrix. In autoregressive training, even the
-# distributions of columns and rows can differ if tokens repeat. The following check contains an example, the sequence $(a,
-# a, b)$. The embeddings of the tokens $a$ and $b$ have two coordinates, which are $\pm 2$ and $\pm 1$, and all combinations
-# of signs are equally likely. In this example, the row norms are more uneven than the column norms, in contrast to
-# {prf:ref}`thm-s1-12`.
+# distributions of columns and rows can differ if tokens repeat. The sequence $(a, a, b)$ in the following check is an
+# example. The embeddings of the tokens $a$ and $b$ have two coordinates, which are $\pm 2$ and $\pm 1$, and all
+# combinations of signs are equally likely. In this example, the row norms are more uneven than the column norms, in
+# contrast to {prf:ref}`thm-s1-12`.
 #
 # Trained models may violate the condition on the coefficients. With a softmax, the exact coefficients satisfy
 # $\sum_j \beta_{ij} = 0$ for every $i$ ({prf:ref}`prop-2-2`). If $(\beta_{ij})$ and $(\beta_{ji})$, including the diagonal, were
@@ -1116,10 +1117,9 @@ show(masked_shares())
 # ```
 # ````
 #
-# Although an update from a single masking keeps only a small share of the symmetry, the sum of many such updates can keep a
-# larger share. For a mask rate of $p$ = {glue:text}`mask-rate` and a correlation of $\rho$ = {glue:text}`rho`, a single
-# masking leads to a score of {glue:text}`score-1`, whereas thirty-two maskings of the same sequence lead to a score of
-# {glue:text}`score-32`.
+# Although the update from a single masking has only a low score, the sum of many such updates can have a higher score. For
+# a mask rate of $p$ = {glue:text}`mask-rate` and a correlation of $\rho$ = {glue:text}`rho`, a single masking leads to a
+# score of {glue:text}`score-1`, whereas thirty-two maskings of the same sequence lead to a score of {glue:text}`score-32`.
 
 
 # %%

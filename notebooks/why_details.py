@@ -55,9 +55,9 @@ from attngeo.gradients.token_counts import MarkovChain, kernel
 #
 # The matrix of a layer is the sum of the matrices of its heads, $M = \sum_h M_h$. We write $M_h = S_h + N_h$, where $S_h$ is
 # the symmetric and $N_h$ the skew-symmetric part. We call $N_h$ the *direction* of the head, because transposing $M_h$
-# exchanges the roles of queries and keys, and changes only the sign of $N_h$. The score of a layer depends on two properties
-# of its heads: how symmetric the individual heads are, and how strongly the symmetric parts of different heads, and likewise
-# their skew-symmetric parts, reinforce or cancel each other.
+# exchanges the roles of queries and keys, and changes only the sign of $N_h$. The score of a layer depends on two
+# properties of its heads. The first property is how symmetric the individual heads are. The second property is how strongly
+# different heads reinforce or cancel each other, both in their symmetric parts and in their skew-symmetric parts.
 #
 # For a layer with $H$ heads, let
 #
@@ -82,8 +82,8 @@ from attngeo.gradients.token_counts import MarkovChain, kernel
 #
 #    Both coherences lie between 0 and $H$. A coherence equals $H$ if and only if the corresponding parts of all heads are
 #    equal.
-# 2. Transposing any of the heads changes neither the norms of $S_h$ and $N_h$ for any head nor $s_h$ and $c_S$. It changes
-#    $s$ only through $c_N$. If $c_S > 0$, then $s$ decreases as $c_N$ increases. If each head is transposed with probability
+# 2. If any of the heads are transposed, $s_h$, $c_S$ and the norms of all $S_h$ and $N_h$ remain the same, and $s$ changes
+#    only through $c_N$. If $c_S > 0$, then $s$ decreases as $c_N$ increases. If each head is transposed with probability
 #    1/2, independently of the other heads, the expectation of $c_N$ is 1, and if $c_S > 0$, the expectation of $s$ is at
 #    least the value of {eq}`eq-head-directions` at $c_N = 1$.
 # 3. Let the heads be random and independent of each other, and let $\mathbb{E} M_h = 0$ for all heads except at most one.
@@ -220,12 +220,12 @@ def coherence_of_random_heads():
 show(coherence_of_random_heads())
 
 # %% [markdown]
-# In part 2, the toss of a fair coin could decide for each head whether the head is transposed. These coin tosses provide an
+# In part 2, one could toss a fair coin for each head to decide whether the head is transposed. These coin tosses provide an
 # exact null model, because they change only the directions of the heads. Transposing *all* heads replaces $M$ by $M^\top$,
-# which has the same score. For a layer with $H$ heads, the tosses therefore have $2^{H-1}$ different outcomes, including the
-# layer itself. We define the *rank* of the layer as the share of these outcomes for which $\|\sum_h \pm N_h\|$ is at least
-# $\|\sum_h N_h\|$. In none of the outcomes that the rank
-# counts is the score higher than the score of the layer itself.
+# which has the same score. For a layer with $H$ heads, the tosses therefore have $2^{H-1}$ different outcomes, one of which
+# is the layer itself. We define the *rank* of the layer as the share of these outcomes for which $\|\sum_h \pm N_h\|$ is at
+# least $\|\sum_h N_h\|$. For every outcome that is counted in the rank, the score is at most as high as the score of the
+# layer itself.
 #
 # ````{prf:proposition} the rank of a layer among all outcomes of the coin tosses
 # :label: prop-coin-rank
@@ -543,9 +543,9 @@ show(kernel_on_a_wave(seed=seed))
 # 2. Let $\nu = \bigl(1 + \tfrac{\sqrt2}{2\pi f}\bigr)\, w\mu$, which is at most $1.23\, w\mu$. If $\nu < |G(0)|$, then
 #    $1 - s(w) \le 2\,\bigl(\nu/(|G(0)| - \nu)\bigr)^2$.
 # 3. Consider masked training as in part 1 of {prf:ref}`thm-position-block`, and let $N$ grow while $\gamma$ and the number
-#    $f$ of periods are fixed. If $\sum_m |m\,\gamma(m)|$ is finite and $\sum_{m \neq 0} \gamma(m) \neq 0$, then the score
-#    $s(w)$, on this wave, of the part of the update that compares positions satisfies $1 - s(w) = O(N^{-2})$. This holds for
-#    every stationary text and every read-out.
+#    $f$ of periods are fixed. If $\sum_m |m\,\gamma(m)|$ is finite and $\sum_{m \neq 0} \gamma(m) \neq 0$, then the part of
+#    the update that compares positions has a score $s(w)$ on this wave with $1 - s(w) = O(N^{-2})$. This holds for every
+#    stationary text and every read-out.
 # ````
 #
 # ````{dropdown} Proof
@@ -805,12 +805,13 @@ scores_by_period(n_positions)
 # %% [markdown]
 # **Role in the argument.** We assume that the entries of a matrix between positions depend only on the offset, that the
 # kernel is short compared with the period, and that the sum of the kernel is not 0.  We need no assumptions about the
-# read-out or the heads, and apart from stationarity none about the text. Where the assumptions are met, the theorems explain
-# why the part of $W_{qk}$ that acts on slow waves of the position embeddings is symmetric in an encoder, both in individual
-# heads and in the sum over heads. They also explain why a head that attends to a single offset has a negative score on waves
-# whose period is a few times this offset. They explain neither why learned position embeddings consist of slow waves nor how
-# $W_{qk}$ acts outside position space. The last theorem is about the first update of a decoder. The limits in this theorem
-# are positive, so the theorem does not explain the negative scores on the slowest waves of a trained decoder.
+# read-out or the heads, and the only assumption about the text is that it is stationary. Where the assumptions are met, the
+# theorems explain why the part of $W_{qk}$ that acts on slow waves of the position embeddings is symmetric in an encoder,
+# both in individual heads and in the sum over heads. They also explain why a head that attends to a single offset has a
+# negative score on waves whose period is a few times this offset. They explain neither why learned position embeddings
+# consist of slow waves nor how $W_{qk}$ acts outside position space. The last theorem is about the first update of a
+# decoder. The limits in this theorem are positive, so the theorem does not explain the negative scores on the slowest waves
+# of a trained decoder.
 #
 # ## Both sides of a token are equally informative about it
 #
@@ -848,8 +849,8 @@ scores_by_period(n_positions)
 # example, in the second-order Markov chain that we use in the next check, $(t_1, t_3)$ and $(t_{-1}, t_{-3})$ contain
 # different amounts of information about $t_0$.
 #
-# How much can attention gain from this information? Suppose that a model predicts $t_0$ from the token at offset $m$ by the
-# logits $b + A\,\delta_{t_m}$. As in the setting of [the theorem on positions](positions_theory.py#the-setting), $K_m$
+# How much can attention gain from this information? Suppose that a model predicts $t_0$ from the token at offset $m$ with
+# the logits $b + A\,\delta_{t_m}$. As in the setting of [the theorem on positions](positions_theory.py#the-setting), $K_m$
 # contains the covariances of pairs of tokens at offset $m$, and $\pi$ contains the frequencies of the tokens. In that
 # setting, all offsets share one read-out $A$. Here, each offset may have its own read-out.
 #
@@ -1272,7 +1273,7 @@ show(who_asks_must_answer(n_tokens, seed))
 # training, this assumption makes the block between positions symmetric, but no other block. Equation
 # {eq}`eq-who-asks-lengths` quantifies the consequence: if position and token embeddings have equal norms, $s$ is at most
 # 1/2. In this theorem, position embeddings are the only component shared by queries and keys. Under its assumptions, the
-# update of the first layer has the score 0 if there are no position embeddings. If several positions of a sequence are
+# update of the first layer has a score of 0 if there are no position embeddings. If several positions of a sequence are
 # masked, or if tokens at other positions also act as queries, the score can be positive even without position embeddings.
 #
 # The theorem applies only under narrow conditions. It is limited to the first layer, because in higher layers the
