@@ -24,10 +24,10 @@ HOW_TO_READ = (
     " the heads of a layer had random signs, c_S would be 1 ± {:.2g} and c_N would be 1 ± {:.2g} (mean ± standard"
     " deviation, median over layers). Each layer is compared with random signs of its own heads, and CSV and JSON files"
     " contain its own standard deviations.",
-    "Transposing some of the heads of a layer can change how symmetric the layer is, and the rank is the share of all"
-    " choices of heads for which the layer does not become more symmetric. For random weights, all possible ranks are"
-    " equally likely. A rank close to 0 means that the heads agree on a direction. A rank close to 1 means that the"
-    " heads have opposite directions.",
+    "Transposing some of the heads of a layer can change how symmetric the layer is. Of all possible choices of heads"
+    " to transpose, the rank is the share for which the layer does not become more symmetric. For random weights, all"
+    " possible ranks are equally likely. A rank close to 0 means that the heads agree on a direction. A rank close to 1"
+    " means that the heads have opposite directions.",
 )
 NO_LAW = "because the scores of random weights are known only without gains."
 HOW_TO_READ_POSITIONS = (

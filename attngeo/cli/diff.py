@@ -20,7 +20,7 @@ def command(checkpoints, per_head, gamma, convention, asked, output, model_type)
     """Compare the scores and the matrix W_qk of each layer between checkpoint A and checkpoints B, C, and so on.
 
     The table contains the scores of all checkpoints, the change in each score relative to A, and the cosine and the
-    relative change of W_qk. Each checkpoint is a folder, a weight file, or a Hub id, optionally followed by @REVISION.
+    relative change in W_qk. Each checkpoint is a folder, a weight file, or a Hub id, optionally followed by @REVISION.
     If you name a folder with LoRA weights, checkpoint A is compared with the result of merging this LoRA adapter into
     A. If you name the folder of a training run, all checkpoints of the run are compared. If A and B stand for the
     matrices W_qk of two checkpoints, the cosine is <A, B> / (||A|| ||B||) and the relative change is ||B - A|| / ||A||,

@@ -85,7 +85,7 @@ def token_row(beta: Pairs, x: Inputs, position: int, role: Role | str, m: int) -
 def step_of_factors(
     wq: Float[Tensor, "*heads d d_head"], wk: Float[Tensor, "*heads d d_head"], gradient: Float[Tensor, "*#heads d d"]
 ) -> Float[Tensor, "*heads d d"]:
-    """``W_q W_q^T G + G W_k W_k^T``: minus the first-order change of W_qk by gradient descent, over the learning rate.
+    """``W_q W_q^T G + G W_k W_k^T``: minus the first-order change in W_qk by gradient descent, over the learning rate.
 
     Gradient descent changes W_q and W_k. For each head, ``dL/dW_q = G W_k`` and ``dL/dW_k = G^T W_q`` with
     ``G = dL/dW_qk``.

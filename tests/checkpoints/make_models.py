@@ -47,9 +47,9 @@ def text() -> str:
             " code is available only on the Hub, and any model type that you"
             " [describe yourself](score.md#a-model-type-that-is-not-known).",
             "",
-            "We test each supported type of `transformers` on a small model: the attention computed from the weights"
-            " that `attngeo` reads must equal the attention probabilities of the model. For the other types, we compare"
-            " the attention logits with those of our own implementation of the published computation.",
+            "We test each supported model type of `transformers` on a small model: the attention computed from the"
+            " weights that `attngeo` reads must equal the attention probabilities of the model. For the other types, we"
+            " compare the attention logits with those of our own implementation of the published computation.",
             "",
             "Checkpoints of nanoGPT, `timm`, open_clip and Megatron Core have no `model_type`. They can also be read,"
             " but for some of them you must specify [the number of heads](score.md#which-models-can-be-scored).",

@@ -26,8 +26,8 @@ def command(models, label, resume, output, model_type, workers, scheduler, gamma
     """Score MODELS by layer and by head, and write one record per model.
 
     MODEL is a name or Hub id from the built-in list, a path, or any other Hub id, optionally followed by @REVISION.
-    Without MODEL, the command scores all checkpoints in the folder that the variable ATTNGEO_WEIGHTS names. In a
-    checkout of attngeo, the records of models in the built-in list go to data/survey. For all other models, set a
+    Without MODEL, the command scores all checkpoints in the folder specified by the variable ATTNGEO_WEIGHTS. In a
+    checkout of attngeo, the records of models in the built-in list go to data/survey. For all other models, specify a
     folder with -o. An existing record is not overwritten if it was computed from different weights.
 
     If a model fails, the remaining models are still recorded, and the error is printed at the end. The work can be

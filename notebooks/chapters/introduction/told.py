@@ -93,7 +93,7 @@ def to_keep_in_mind(models: pd.DataFrame, experiments: Mapping[str, positions.Ju
             f" learned position embeddings, score between {from_to(gpt2)}.",
             "- **The models in the figure are small.** We had no published encoder with rotary position embeddings"
             " for comparison. The only such encoder for which the paper reports a score is ModernBERT. According to a"
-            " [second-hand reading](../notation.md#the-audit) of the authors' code, which we have not read ourselves,"
+            " [second-hand report](../notation.md#the-audit) on the authors' code, which we have not read ourselves,"
             " the matrices of ModernBERT were extracted incorrectly.",
             ":::",
         )
@@ -175,14 +175,15 @@ def how_to_read(models: pd.DataFrame) -> str:
             " the table covers only encoders of about the same size.",
             "- A star marks a score outside the central 95 % of the scores of random weights. The column *z* shows"
             " how many standard deviations a score lies above or below the mean score of random weights. The column"
-            " *p* shows how often random weights score at least as far from this mean as the model does.",
+            " *p* shows how often the score of random weights lies at least as far from this mean as the score of the"
+            " model does.",
             "- *Directionality* is the paper's second score. It compares the rows of $W_{qk}$ that have large norms"
             f" with the columns that have large norms. The page on [question 7]({questions()[6].page}) explains why"
             " directionality has to be interpreted with more care than symmetry.",
             "- *c_S* is larger than 1 if the symmetric parts of the heads reinforce each other, and *c_N* is larger"
             " than 1 if their skew-symmetric parts reinforce each other. Transposing some of the heads of a layer can"
-            " change how symmetric the layer is, and the *rank* is the share of all choices of heads for which the"
-            " layer does not become more symmetric. A rank close to 0 means that the heads of the layer agree on the"
+            " change how symmetric the layer is. Of all possible choices of heads to transpose, the *rank* is the share"
+            " for which the layer does not become more symmetric. A rank close to 0 means that the heads of the layer agree on the"
             " direction of attention.",
         )
     )
