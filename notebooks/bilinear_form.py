@@ -62,7 +62,7 @@ word_scores(d, seed, symmetry)
 # %% [markdown]
 # :::{admonition} How sure is this?
 # - The statements about attention scores, attention weights and the symmetry score are mathematical results. We prove them
-#   on this page or in the [details](bilinear_form_details.py).
+#   on this page or on the [details page](bilinear_form_details.py).
 # - The matrices in the two figures are artificial, so that we can show every value of $s$. The [next
 #   page](pretrained_survey.py) reports the symmetry scores of trained models.
 # - This page describes attention without biases and without rotary position embeddings. Biases and rotary position
@@ -103,8 +103,8 @@ word_scores(d, seed, symmetry)
 # one, because $\norm{M_s}^2 - \norm{M_n}^2 = \sum_{ij} m_{ij} m_{ji}$ and $\norm{M}^2 = \sum_{ij} m_{ij}^2$. For a random
 # matrix, both parts have about the same size, so $s$ is close to 0. For example, 95 % of random layers as wide as those of
 # BERT-base have a symmetry score between {glue:text}`random-low` and {glue:text}`random-high`. In the paper, the formula for
-# this score has an additional factor of 2, but the scores printed in the paper do not contain this factor ([why we leave it
-# out](two_scores_details.py#the-printed-factor-of-2-in-the-symmetry-score-is-wrong)).
+# this score has an additional factor of 2, but the scores printed in the paper do not contain this factor (see [why we leave
+# it out](two_scores_details.py#the-printed-factor-of-2-in-the-symmetry-score-is-wrong)).
 #
 # Values between 0 and 1 also have a simple meaning. Draw two random vectors whose coordinates are uncorrelated, with mean 0 and
 # variance 1, and write down the score that the first vector gives the second and the score that the second vector gives the
@@ -178,11 +178,11 @@ show(meaning_of_the_symmetry_score(d=d, seed=seed))
 # %% [markdown]
 # ## Equal scores do not give equal attention weights
 #
-# Attention uses the scores only after a softmax. The softmax converts the scores that token $i$ gives to all tokens into
-# positive weights that add up to 1. The softmax normalises each row of scores separately. Suppose that *dog* and *cat* give
-# each other the same score, but *dog* gives other words even higher scores. Then *dog* pays little attention to *cat*,
-# whereas *cat* may pay a lot of attention to *dog*. In a decoder, this difference is extreme, because no token attends to
-# the tokens after it.
+# Attention layers do not use the scores directly. They first apply a softmax, which converts the scores that token $i$
+# gives to all tokens into positive weights that add up to 1. The softmax normalises each row of scores separately. Suppose
+# that *dog* and *cat* give each other the same score, but *dog* gives other words even higher scores. Then *dog* pays
+# little attention to *cat*, whereas *cat* may pay a lot of attention to *dog*. In a decoder, this difference is extreme,
+# because no token attends to the tokens after it.
 #
 # The symmetry of a query-key matrix is therefore a property of scores, not of attention weights. Because the softmax
 # normalises each row separately, it may break the symmetry. However, it preserves the order within each row: the highest
@@ -221,7 +221,7 @@ heads_and_their_sum(n_heads)
 #
 # The paper reports scores of several models with rotary position embeddings. Only one of these models, ModernBERT, is an
 # encoder, and its printed score is not the score of its query-key matrix. According to [a second-hand
-# reading](../notation.md#the-audit) of the authors' code, which we have not read ourselves, the query and key weights of
+# report](../notation.md#the-audit) on the authors' code, which we have not read ourselves, the query and key weights of
 # ModernBERT [were multiplied along the wrong dimension](printed_scores_details.py#what-an-incorrect-extraction-does). We
 # could not download these weights to compute the score ourselves.
 #
@@ -235,7 +235,7 @@ heads_and_their_sum(n_heads)
 #   is, the score that each token gives itself.
 #
 # The [details page](bilinear_form_details.py) describes the architecture, lets you step through the computation of one
-# layer, and discusses the statements of the paper about scores and heads. The [notation page](../notation.md) lists all
+# layer, and discusses what the paper states about scores and heads. The [notation page](../notation.md) lists all
 # conventions.
 #
 # Next: [Are encoders symmetric while decoders are not?](pretrained_survey.py)

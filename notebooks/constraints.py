@@ -147,8 +147,8 @@ for pair in recorded:
 # - The constraint that forbids symmetry drives $\Wqk$ all the way to skew-symmetry ($s = -1$) rather than just to $s =
 #   0$. We therefore cannot tell how much of the cost is due to the missing symmetry, and how much is due to the
 #   skew-symmetry.
-# - A decoder is hardly symmetric even without a constraint (s = {glue:text}`s-of-decoder`), so forbidding symmetry changes little
-#   in a decoder.
+# - A decoder is hardly symmetric even without a constraint (s = {glue:text}`s-of-decoder`), so forbidding symmetry changes
+#   little.
 # :::
 #
 # ## The check behind the answer

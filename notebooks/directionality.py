@@ -89,10 +89,10 @@ by_threshold(gamma)
 # of width {glue:text}`wide` or more. In {glue:text}`n-clear` of these models, all of them decoders, both scores are larger
 # in magnitude than expected by chance.
 #
-# According to [a second-hand reading](../notation.md#the-audit) of the authors' code, which we have not read ourselves, the
+# According to [a second-hand report](../notation.md#the-audit) on the authors' code, which we have not read ourselves, the
 # authors use $\gamma = 2$ and add up the amounts by which the norms exceed the threshold, not the norms themselves. Scores
-# computed with this formula depend less on the threshold: their sign changes in only {glue:text}`n-turning-released` of the
-# same models, and the score of GPT-2 is negative at both thresholds.
+# computed with this formula depend less on the threshold: among the models of this width, the sign changes in only
+# {glue:text}`n-turning-released`, and the score of GPT-2 is negative at both thresholds.
 #
 # :::{admonition} How sure is this?
 # - *The wrong sign*: we prove that the score has the wrong sign for large matrices with a single long column.
@@ -237,20 +237,20 @@ show(sign_of_directionality(gamma=gamma, n=n_strong, seed=seed))
 # {glue:md}`separated:myst` For the three formulas and for other thresholds, see the
 # [details](two_scores_details.py#encoders-and-decoders-by-three-formulas).
 #
-# It is also open whether decoders become more directional during training. Among the authors' own training runs, the decoder ends with
-# the more negative score in {glue:text}`d-holds` pairs of an encoder and a decoder, and only one of these differences is larger than
-# we would expect between two random models ([next page](training_scores.py)). Among our own small character-level models,
-# decoders are more directional than encoders if both have learned position embeddings, but not if both have rotary ones.
+# It is also open whether decoders become more directional during training. In {glue:text}`d-holds` pairs among the authors' own
+# training runs, the decoder ends with a more negative score than the encoder, and only one of these differences is larger than we
+# would expect between two random models ([next page](training_scores.py)). Among our own small character-level models, decoders
+# are more directional than encoders if both have learned position embeddings, but not if both have rotary ones.
 #
 # ## The theorem that predicts long columns does not follow
 #
 # Theorem 2.3 of the paper states that next-token prediction produces more long columns than long rows. The argument has two steps,
 # and we checked both of them.
 #
-# **First step: most tokens serve as context more often than they are predicted.** In *the dog met my old cat*, for example,
-# the first word helps to predict each of the other five words, but none of them helps to predict the first word. Early
-# tokens do serve as context more often than later tokens, but only because of their positions. If the training sequences are
-# cut from a text at random positions, every token serves as context as often as it is predicted
+# **First step: most tokens serve as context more often than they are predicted.** In the sentence *the dog met my old cat*,
+# for example, the first word helps to predict each of the other five words, but none of them helps to predict the first
+# word. Early tokens do serve as context more often than later tokens, but only because of their positions. If the training
+# sequences are cut from a text at random positions, every token serves as context as often as it is predicted
 # ([details](context_and_prediction_details.py)).
 #
 # **Second step: a token that serves as context increases the norms of columns.** This does not follow. The squared norms of
@@ -263,8 +263,8 @@ show(sign_of_directionality(gamma=gamma, n=n_strong, seed=seed))
 # specific to decoders: with a softmax and a causal mask, the first positions of a sequence contribute most to the update. If
 # each embedding at these positions is dominated by a single coordinate, a few columns become long. We do not know whether
 # the causal mask caused the long columns of trained decoders. Rotary position embeddings are another possible cause:
-# {cite:t}`jin2025` report that they produce very large values in a few dimensions of queries and keys. Whether these values
-# also make a few columns of $W_{qk}$ long has not been tested.
+# according to {cite:t}`jin2025`, these embeddings produce very large values in a few dimensions of queries and keys. Whether
+# these values also make a few columns of $W_{qk}$ long has not been tested.
 
 # %% tags=["remove-cell"]
 low, high = gpt_2(LOW), gpt_2(HIGH)

@@ -111,8 +111,8 @@ heads_and_sums(evidence())
 #
 # ## Individual heads
 #
-# Heads with random weights have symmetry scores close to zero, and we know the range that contains 95 % of these
-# scores. The scores of {glue:text}`outside-encoders` of the individual heads of encoders and
+# Heads with random weights have symmetry scores close to zero, and the range that contains 95 % of these scores is
+# known. The scores of {glue:text}`outside-encoders` of the individual heads of encoders and
 # {glue:text}`outside-decoders` of the individual heads of decoders lie above this range. We compared each family of
 # encoders with each family of decoders, using only families whose layers have several heads. In
 # {glue:text}`share-several` of these pairs, the heads of the encoder are more symmetric than the heads of the decoder.
@@ -388,7 +388,8 @@ table(
 # vector, whereas the normalisation layers in T5, SmolLM2 and stories260K do not. By the largest coordinates, we mean the 1 % of the coordinates whose rows and columns have the largest norms. The leading pairs are the pairs of left and right singular vectors
 # that belong to the largest singular values of the sum over heads. Only if we remove the leading 2 % or 10 % of all pairs does
 # a large part of the increase disappear. However, these pairs account for a large part of the squared norm of the sum.
-# Moreover, because we chose these pairs using the sum itself, the choice alone lowers the score of the sum to some extent.
+# Moreover, because we used the sum itself to choose these pairs, removing them lowers the score of the sum to some extent
+# through this selection alone.
 
 
 # %%

@@ -11,12 +11,12 @@
 #
 # Training never changes the [query-key matrix](bilinear_form.py) $\Wqk = \Wq \Wk\T$ directly. Training changes $\Wq$ and
 # $\Wk$, and the product $\Wqk$ changes as a result. Proposition 2.2 of the paper {cite}`saponati2025` describes this change
-# as a sum over pairs of tokens. On this page, we correct the proposition and prove it, and we show the checks that support
-# two sections of the page [What do the paper's theorems explain?](symmetric_updates.py).
+# as a sum over pairs of tokens. On this page, we correct the proposition and prove it, and we present the checks behind two
+# sections of the page [What do the paper's theorems explain?](symmetric_updates.py).
 #
-# **The gradient of $\Wqk$ is exactly a sum over pairs of tokens, provided that the coefficients include the softmax. A
-# training step, however, points in a different direction.** For a head of BERT-base with random weights, the cosine between
-# a training step and the gradient is only {glue:text}`bert-cos`.
+# **The gradient of $\Wqk$ is exactly a sum over pairs of tokens, provided that the coefficients take the softmax into
+# account. A training step, however, points in a different direction.** For a head of BERT-base with random weights, the
+# cosine between a training step and the gradient is only {glue:text}`bert-cos`.
 
 # %% tags=["parameters", "remove-input"]
 d: int = 32  # width of the embedding of the toy Transformers, a multiple of n_heads; in [8, 256]
@@ -285,7 +285,7 @@ show(coefficients_without_softmax(seed=seed))
 #
 # Gradient descent changes the two factors $\Wq$ and $\Wk$. Let $G = \partial L / \partial \Wqk$ and let $\eta$ be the
 # learning rate. In one step, $\Wq$ changes by $-\eta\, \partial L / \partial \Wq = -\eta\, G \Wk$, and $\Wk$ changes by
-# $-\eta\, G\T \Wq$. Multiplying the new factors gives the change of $\Wqk$.
+# $-\eta\, G\T \Wq$. Multiplying the new factors and subtracting the old product gives the change in $\Wqk$.
 #
 # ````{prf:remark} Remark S1.6 of the paper: the update through $\Wq$ and $\Wk$
 # :label: rem-s1-6
@@ -340,9 +340,9 @@ show(step_through_factors(seed=seed))
 # From the first-order terms, the paper concludes that $\Delta \Wqk$ is proportional to $G$ (Eq. S40). This conclusion is
 # wrong. The rank of $\Wq \Wq\T$ and $\Wk \Wk\T$ is at most $d_h$. Multiplying $G$ by these matrices keeps the part of $G$
 # that lies in the span of the current factors and drops the rest. Suppose that the entries of the factors are independent
-# Gaussian numbers with mean 0 and equal variance, and that $G$ does not depend on the factors. The cosine between $\Delta
-# \Wqk$ and $-G$ is then [approximately](implicit_gradient_details.py#how-far-a-step-points-from-the-gradient) $\sqrt{2 d_h /
-# (d + 2 d_h + 1)}$ to first order in $\eta$.
+# Gaussian random variables with mean 0 and equal variance, and that $G$ does not depend on the factors. The cosine between
+# $\Delta \Wqk$ and $-G$ is then [approximately](implicit_gradient_details.py#how-far-a-step-points-from-the-gradient)
+# $\sqrt{2 d_h / (d + 2 d_h + 1)}$ to first order in $\eta$.
 
 
 # %%
@@ -415,6 +415,6 @@ show(update_is_not_proportional(d=d_wide, draws=draws, seed=seed))
 # exception: if $\Wq = \Wk$, as in the symmetric initialisation of Section 4.2 of the paper, a symmetric $G$ leads to a
 # symmetric step.
 #
-# On the next page, we consider models with [biases, rotary positions or shared
-# layers](implicit_gradient_details.py#biases-rotary-positions-shared-layers), as well as [several heads and the optimiser
-# Adam](implicit_gradient_details.py#several-heads-and-adam).
+# On the next page, we consider models with [biases, rotary position embeddings or shared
+# layers](implicit_gradient_details.py#biases-rotary-positions-shared-layers), as well as [models with several heads and
+# training with the Adam optimiser](implicit_gradient_details.py#several-heads-and-adam).

@@ -544,7 +544,7 @@ show(terms_of_the_step(seed=seed))
 # scores by $\beta_{ij}$ and add them up. The resulting derivative with respect to $\Wq$ is $G \Wk + u\, b_k\T$, and the
 # derivative with respect to $\Wk$ is $G\T \Wq + v\, b_q\T$, where $u = \sum_i x_i \sum_j \beta_{ij}$ and $v = \sum_{i,j}
 # \beta_{ij} x_j$. By {prf:ref}`prop-2-2`, whose proof is valid for any scores under a softmax, we have $u = 0$. The
-# first-order change of $\Wq \Wk\T$ is $-\eta \bigl( \Wq (\partial L / \partial \Wk)\T + (\partial L / \partial \Wq) \Wk\T
+# first-order change in $\Wq \Wk\T$ is $-\eta \bigl( \Wq (\partial L / \partial \Wk)\T + (\partial L / \partial \Wq) \Wk\T
 # \bigr)$, which is {eq}`eq-s1-6-biases`. The coefficients $\beta_{ij}$ do not depend on $b_k$ either, because $b_k$ adds the
 # same number $q_i\T b_k$ to all scores of row $i$.
 #

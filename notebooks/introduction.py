@@ -121,8 +121,7 @@ Markdown(told.about_sizes(models))
 # %% [markdown]
 # To score your own model, first run `pip install .` in a checkout of this book (Python 3.10 or later). Then run
 # `attngeo score MODEL -o x.json`, where MODEL is a folder with weights or the name of a model on the Hugging Face Hub, and paste
-# the content of `x.json` into the box above. You can find all options of the command on the page
-# [*Score your model*](../use/score.md).
+# the content of `x.json` into the box above. For all options of this command, see [*Score your model*](../use/score.md).
 
 # %% [markdown]
 # ## Read on
@@ -132,7 +131,7 @@ Markdown(told.cards_of_questions())
 
 # %% [markdown]
 # If you want to check every detail, start with the page that lists the [status of every statement](status.py). All symbols
-# are explained on the page [*Notation*](../notation.md). You can also play the
+# are explained on the [notation page](../notation.md). You can also play the
 # [animations](../references.md#the-animations-of-the-papers-web-page) from the paper's web page.
 
 # %% tags=["remove-cell"]
@@ -150,8 +149,8 @@ for name, verdict in (
 # We have examined the numbered statements, figures and tables of your paper. Of these, {glue:text}`n-misprints` contain a
 # misprint, {glue:text}`n-assumptions` lack an assumption, and {glue:text}`n-changes` lead to a different conclusion once
 # they are corrected. For every correction, we provide the check on which it is based; see the lists of [all
-# corrections](errata.py) and [all judgements](status.py), and the comparison of [the printed scores row by
-# row](printed_scores_details.py). Most of the corrections do not affect your conclusions. If we have misunderstood
+# corrections](errata.py) and [all judgements](status.py), and the [row-by-row comparison of the printed
+# scores](printed_scores_details.py). Most of the corrections do not affect your conclusions. If we have misunderstood
 # something, please tell us. We will publish your reply here without changes.
 #
 # :::{div} front-reply

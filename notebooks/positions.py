@@ -9,12 +9,12 @@
 # %% [markdown]
 # # Details: Types of positional encoding
 #
-# On the page [Why?](why.py), we show that small encoders become symmetric with learned position embeddings, but hardly at
-# all with rotary positions. On this page, we describe the experiments behind this finding: how we planned them, how we
+# Small encoders become symmetric with learned position embeddings, but hardly at all with rotary positions, as we show on
+# the page [Why?](why.py). On this page, we describe the experiments behind this finding: how we planned them, how we
 # trained the models, the outcome of every plan, and what we observe in released models.
 #
-# A model with *learned position embeddings* has a table with one row for each position. To the embedding of each token, the
-# model adds the row for the position of this token. Its query-key matrix $W_{qk} = W_q W_k^\top$ therefore also compares
+# A model with *learned position embeddings* has a table with one row for each position. The model adds the row for the
+# position of a token to the embedding of that token. Its query-key matrix $W_{qk} = W_q W_k^\top$ therefore also compares
 # positions. A model with *rotary positions* rotates queries and keys by an angle that depends on the position.
 
 # %% tags=["remove-cell"]
@@ -159,7 +159,7 @@ table(
 # confidence intervals exclude 0.
 #
 # Press *Play* to watch the training of four such models from the same initial weights, and switch between learned position
-# embeddings and rotary positions. With learned position embeddings, $W_{qk}$ of the encoder becomes symmetric about its
+# embeddings and rotary positions. With learned position embeddings, the encoder's $W_{qk}$ becomes symmetric about its
 # diagonal, and so does the part of $W_{qk}$ that compares positions. The pictures show the first layer of a single run of
 # each model, whereas {numref}`fig-positions-arms` shows medians over layers.
 
@@ -174,8 +174,8 @@ pictured()
 # by more than {glue:text}`runs-enough`. Second, the difference between encoders and decoders must be larger with
 # learned position embeddings than with rotary positions. Both conditions apply to the lower ends of 95 % confidence
 # intervals over seeds, which we compute below from Student's $t$ distribution. The label *less than its plan asked*
-# means that the first interval lies above 0, but that at least one of the two conditions is not met. The label
-# *undecided* means that the encoders with learned position embeddings do not learn.
+# means that the first interval lies above 0 but at least one of the two conditions is not met. The label *undecided*
+# means that the encoders with learned position embeddings did not learn.
 
 
 # %%
@@ -319,10 +319,10 @@ Markdown(told.of_the_papers_shape())
 # **Encoders do not need symmetry to reach a low loss.** On subword tokens, encoders with rotary positions reach a loss of
 # {glue:text}`longer-rotary` nats, whereas encoders with learned position embeddings reach only {glue:text}`longer-table`
 # nats. Our planned comparisons are therefore between models that have learned different amounts. We had also planned a
-# comparison at equal loss, in which we score an encoder with learned position embeddings at the step at which it reaches the
-# final loss of the encoder with rotary positions. However, no encoder with learned position embeddings ever reaches that
-# loss. The reverse comparison is possible but was not planned ({numref}`tab-positions-equal-loss`). When encoders with
-# rotary positions reach the final loss of encoders with learned position embeddings, their $s$ is at most
+# comparison at equal loss, in which an encoder with learned position embeddings would be scored when it reaches the final
+# loss of the encoder with rotary positions. However, no encoder with learned position embeddings ever reaches that loss. The
+# reverse comparison is possible but was not planned ({numref}`tab-positions-equal-loss`). When encoders with rotary
+# positions reach the final loss of encoders with learned position embeddings, their $s$ is at most
 # {glue:text}`equal-loss-most`. Hence, encoders with rotary positions would also be less symmetric if their training had
 # stopped at the same loss.
 
@@ -369,12 +369,12 @@ table(
 # This does not mean that the *attention* of these encoders is less symmetric. In a layer with rotary positions, the
 # attention scores are not computed with $W_{qk}$ alone. By {eq}`eq-rotary`, they are computed with $W_q R_{j-i}
 # W_k^\top$, which is a different matrix for each offset $j - i$. A layer with a bias adds to each attention score a
-# number that depends on the offset. Such layers can treat left and right alike although $W_{qk}$ is not symmetric,
-# because $s$ accounts for neither the rotation nor the bias. {prf:ref}`prop-rotary` states the condition under which
-# the scores of all tokens are symmetric. The symmetry that learned position embeddings produce in $W_{qk}$ may
-# therefore merely be one that encoders with rotary positions or a bias also have, but outside $W_{qk}$. On the page
-# [Why are encoders symmetric?](why.py#the-strongest-objection-attention-between-positions-stays-symmetric), we report
-# measurements that test this possibility.
+# number that depends on the offset. Such layers can treat left and right alike even if $W_{qk}$ is not symmetric,
+# because the rotation or the bias also affects the attention scores, and $s$ accounts for neither of them.
+# {prf:ref}`prop-rotary` states the condition under which the scores of all tokens are symmetric. Encoders with rotary
+# positions or a bias may therefore also have the symmetry that learned position embeddings produce in $W_{qk}$, only
+# outside $W_{qk}$. We report measurements that test this possibility on the page [Why are encoders
+# symmetric?](why.py#the-strongest-objection-attention-between-positions-stays-symmetric).
 
 
 # %%
@@ -411,17 +411,17 @@ show(without_a_table())
 # - The {glue:text}`first-seeds` encoders with learned position embeddings in the first planned experiment have a higher $s$
 #   (mean {glue:text}`first-mean`) than the {glue:text}`later-seeds` encoders with the same settings in later planned
 #   experiments (mean {glue:text}`later-mean`, p = {glue:text}`later-p`). The two groups are therefore not samples from the
-#   same population. The type of processor explains part of this difference. Outside the first plan, we ran this setting with
-#   {glue:text}`alike-seeds` seeds on the type of processor that we used in that plan and with {glue:text}`unlike-seeds`
-#   seeds on another type. The mean $s$ is {glue:text}`alike-mean` on the first type and {glue:text}`unlike-mean` on the
-#   second type. We had not planned to compare these means (p = {glue:text}`processor-p`). The rest of the difference is
-#   unexplained, and the code of the first plan is lost. We therefore report our result as the range of the values that we
-#   found in the different experiments.
-# - {glue:text}`undated` of the plans were committed to the repository together with their runs, because the earlier history
-#   was lost. These are the plans of the first character-level experiment, of its repetition with new seeds, of the first
-#   experiment with subword tokens and of the experiment with frozen value matrices. Readers cannot verify that we wrote
-#   these plans before the runs. The third character-level plan and the plan for the longer runs on subword tokens were
-#   committed before the first of their runs, and each of them specifies three seeds.
+#   same population. The type of processor explains part of this difference. In addition to the runs of the first plan, we
+#   trained encoders with the same settings, using {glue:text}`alike-seeds` seeds on the type of processor that we used in
+#   that plan and {glue:text}`unlike-seeds` seeds on another type. The mean $s$ is {glue:text}`alike-mean` on the first type
+#   and {glue:text}`unlike-mean` on the second type. We had not planned to compare these means (p =
+#   {glue:text}`processor-p`). The rest of the difference is unexplained, and the code of the first plan is lost. We
+#   therefore report our result as the range of the values that we found in the different experiments.
+# - {glue:text}`undated` of the plans appear in the same commit as their runs, because the earlier history of the repository
+#   was lost. These are the plans for the first character-level experiment, its repetition with new seeds, the first
+#   experiment with subword tokens and the experiment with frozen value matrices. Readers cannot verify that we wrote these
+#   plans before the runs. The third character-level plan and the plan for the longer runs on subword tokens were committed
+#   before the first of their runs, and each of them specifies three seeds.
 # :::
 
 # %% tags=["remove-input"]
@@ -489,11 +489,11 @@ table(
 # outside ($s$ = {glue:text}`gpt2-outside`). In each later layer, position space contains at most {glue:text}`gpt2-later` of
 # the squared norm.
 #
-# **Audio and images.** In {glue:text}`whisper-near` of the {glue:text}`whisper-layers` layers of Whisper's encoder, the
-# share of the squared norm in position space exceeds the share in a random space by less than a fifth. In the vision models
-# DeiT and ViT, the matrices remain symmetric outside position space. For DeiT, the median score over layers is
-# {glue:text}`deit-outside` outside position space and {glue:text}`deit-layer` for the whole layer. For ViT, these scores are
-# {glue:text}`vit-outside` and {glue:text}`vit-layer`.
+# **Audio and images.** In {glue:text}`whisper-near` of the {glue:text}`whisper-layers` layers of Whisper's encoder, position
+# space contains less than 1.2 times the share of the squared norm that is expected in a random space of the same dimension.
+# In the vision models DeiT and ViT, the matrices remain symmetric outside position space. For DeiT, the median score over
+# layers is {glue:text}`deit-outside` outside position space and {glue:text}`deit-layer` for the whole layer. For ViT, these
+# scores are {glue:text}`vit-outside` and {glue:text}`vit-layer`.
 
 # %% tags=["remove-cell"]
 at = bert["inside"] < 0
@@ -569,12 +569,12 @@ glue("mirror-p", p_nearer, ".2f")
 #   that attend to the next token](why_plans.py#heads-are-nearly-symmetric-on-slow-waves) cause the deviation. Our [intervention on the read-out of
 #   a model](positions_theory.py#a-read-out-from-one-side) was inconclusive, because the theorem predicts almost the same symmetry with
 #   and without the intervention.
-# - **Does symmetry of the value matrices matter?** In a planned experiment, we froze the value and output matrices. None of
-#   the {glue:text}`frozen-runs` encoders left the plateau of the loss ({glue:text}`frozen-loss` nats or more), and their
-#   scores $s$ are at most {glue:text}`frozen-most`. Under the criteria of the plan, the outcome is that the symmetry of the
-#   value matrices does not matter, but we draw no conclusions from models that have learned so little. In the pilot runs
-#   that the plan lists, which had frozen values and the same dimensions, the encoders had scored {glue:text}`frozen-pilots`.
-#   We do not know why the planned runs gave such different scores, because neither the code nor the length of the pilot runs
+# - **Does symmetry of the value matrices matter?** In a planned experiment, we froze the value and output matrices. The loss
+#   of all {glue:text}`frozen-runs` encoders remained on the plateau ({glue:text}`frozen-loss` nats or more), and their
+#   symmetry scores $s$ are at most {glue:text}`frozen-most`. By the criteria of the plan, the symmetry of the value matrices
+#   does not matter, but we draw no conclusions from models that have learned so little. In the pilot runs listed in the
+#   plan, which had frozen value matrices and the same dimensions, the encoders had scores of {glue:text}`frozen-pilots`. We
+#   do not know why the planned runs gave such different scores, because neither the code nor the length of the pilot runs
 #   was recorded.
 # - **Do larger models and longer training lead to the same results?**
 #

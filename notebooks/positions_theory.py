@@ -10,19 +10,20 @@
 # # Details: Attending to both sides makes the position part symmetric
 #
 # Why is the part of $W_{qk}$ that compares positions so symmetric in [small encoders with learned position
-# embeddings](why.py)? For a single layer at the start of masked training, we can prove this symmetry. Apart from a term that
-# comes from the two ends of the sequence, either of two conditions is sufficient: the text is reversible, which means that
-# pairs of tokens are equally frequent in both orders, or what the model *reads out* of an attended token is symmetric. A
-# model that attends to both sides learns a symmetric read-out in the first step of training if its output weights are tied
-# to its token embeddings, its values start from zero and its attention is uniform. This is true for every stationary text.
+# embeddings](why.py)? For a single layer at the start of masked training, we can prove this symmetry, apart from a term that
+# comes from the two ends of the sequence. Either of two conditions is sufficient. The first condition is that the text is
+# reversible, which means that pairs of tokens are equally frequent in both orders. The second condition is that the
+# information that the model *reads out* of an attended token is symmetric. A model that attends to both sides learns a
+# symmetric read-out in the first step of training if its output weights are tied to its token embeddings, its values start
+# from zero and its attention is uniform. This is true for every stationary text.
 #
 # :::{admonition} How sure is this
 # The theorems are about a single layer at the start of training, and they hold to leading order. The last theorem assumes
 # tied weights. It describes the first training step and the best read-out, but not how training leads from one to the other.
-# We prove nothing about trained deep models. In planned experiments with small models, [the read-out first becomes even, and
-# $W_{qk}$ becomes symmetric only afterwards](#in-training-the-read-out-comes-first), as the theorem predicts. Whether the
-# symmetry depends on this read-out remains open. Our [intervention](#a-read-out-from-one-side) could not answer this
-# question, because the theorem predicts almost the same symmetry with and without the intervention.
+# We prove nothing about trained deep models. In experiments with small models, which we had planned in advance, [the
+# read-out first becomes even, and $W_{qk}$ becomes symmetric only afterwards](#in-training-the-read-out-comes-first), as the
+# theorem predicts. Whether the symmetry depends on this read-out remains open. Our [intervention](#a-read-out-from-one-side)
+# could not answer this question, because the theorem predicts almost the same symmetry with and without the intervention.
 # :::
 
 # %% tags=["parameters", "remove-input"]
@@ -250,8 +251,8 @@ show(update_between_positions())
 # ````{prf:theorem} masked training: symmetric up to the ends of the sequence
 # :label: thm-position-masked
 #
-# Let $P_c$ be the matrix $P$ after subtraction of the mean row $\bar p$ from every row. Let $\Gamma_{ij} = \gamma(j - i)$
-# for $i \neq j$, and $\Gamma_{ii} = 0$. Then
+# Let $P_c$ be the matrix that we obtain from $P$ if we subtract the mean row $\bar p$ from every row. Let $\Gamma_{ij} =
+# \gamma(j - i)$ for $i \neq j$, and $\Gamma_{ii} = 0$. Then
 #
 # $$
 # P^\top C P = \tfrac{\lambda\kappa}{N}\bigl[P_c^\top \Gamma P_c + \bar p\,(P_c^\top \Gamma^\top 1)^\top\bigr] .
@@ -455,10 +456,10 @@ glue("characters", characters.max(), ".2f")
 # Real text is not reversible at short offsets. In a reversible text, the symmetry score of $K_m$ would be 1.  In our sample
 # of Wikipedia, this score is {glue:text}`neighbours` for neighbouring words and at least {glue:text}`further` for words that
 # are at least three positions apart. For characters, the score is at most {glue:text}`characters` at each of the 16 offsets
-# that we counted. Reversibility of the text therefore does not explain why character-level encoders become symmetric. The
-# text is nearly reversible for pairs of words that are at least three positions apart, but not for pairs of words at offsets
-# of one and two, where one word is most informative about the other. A symmetric read-out can explain the symmetry both for
-# characters and for words.
+# for which we counted pairs. Reversibility of the text therefore does not explain why character-level encoders become
+# symmetric. The text is nearly reversible for pairs of words that are at least three positions apart, but not for pairs of
+# words at offsets of one and two, where one word is most informative about the other. A symmetric read-out can explain the
+# symmetry both for characters and for words.
 #
 # ````{prf:theorem} what uniform attention learns to read out
 # :label: thm-read-out
@@ -484,9 +485,9 @@ glue("characters", characters.max(), ".2f")
 #
 # *From zero.* Consider the gradient flow of the expected masked loss in which $V$ and $W_{qk}$ are trained as whole
 # matrices. Let $V = 0$, $W_{qk} = 0$ and $U = E$ at the start. Then the position part of $W_{qk}(t)$ is $\frac{t^2}{2}
-# P^\top C P + O(t^3)$, where $C$ is the matrix of {prf:ref}`thm-position-block` for $A = E E^\top T E E^\top$. As everywhere
-# in this setting, this result holds to leading order in the embeddings, because the logits at $V = 0$ are $b + U x_i$ and
-# not $b$. For every stationary text, $P^\top C P$ is symmetric up to the border term.
+# P^\top C P + O(t^3)$, where $C$ is the matrix of {prf:ref}`thm-position-block` for $A = E E^\top T E E^\top$. Like all
+# results in this setting, this result holds only to leading order in the embeddings, because the logits at $V = 0$ are $b +
+# U x_i$ rather than $b$. For every stationary text, $P^\top C P$ is symmetric up to the border term.
 # ````
 #
 # ````{dropdown} Proof
@@ -746,10 +747,10 @@ show(read_out_comes_first(), unfolded=True)
 # of 0. The position embeddings then bring the prediction closer to 1. This agrees with {prf:ref}`thm-slow-waves`, according to which
 # even an uneven kernel acts almost like a symmetric matrix on slow waves.
 #
-# A read-out from the left did not make the position part less symmetric. On the contrary, the position part is *more* symmetric
-# after a read-out from the left than after a read-out from both sides, although the theorem predicts a small difference in the
-# other direction. We do not know the reason. The theorem describes only the first update of $W_{qk}$, whereas stage 2
-# consists of {glue:text}`longer-steps-2` updates.
+# Learning the read-out from the left did not make the position part less symmetric. On the contrary, the position part is
+# *more* symmetric if the read-out was learned from the left than if it was learned from both sides, although the theorem
+# predicts a small difference in the other direction. We do not know the reason. The theorem describes only the first update of
+# $W_{qk}$, whereas stage 2 consists of {glue:text}`longer-steps-2` updates.
 
 
 # %%
@@ -814,13 +815,13 @@ glue("decoder-even", trained.loc["decoder", "evenness"], ".2f")
 #
 # - If the matrix between positions is symmetric, position $j$ helps to predict position $i$ as much as $i$ helps to predict
 #   $j$, on average over texts. The paper's Theorem S1.14 ({prf:ref}`thm-s1-14`) assumes that the contributions of two
-#   positions to each other's prediction agree in this way. For positions, we prove this agreement if the read-out is
-#   symmetric or the text is reversible, apart from a term that comes from the ends of the sequence.
+#   positions to each other's prediction agree in this way. For positions, we prove that this agreement holds, apart from a
+#   term that comes from the ends of the sequence, if the read-out is symmetric or the text is reversible.
 # - The evenness of the read-out measures this agreement during training. At the end of training, the mean evenness is
 #   {glue:text}`encoder-even` in our encoders and {glue:text}`decoder-even` in our decoders. In the experiment
 #   [`why_agreement`](why_plans.py#is-the-papers-assumption-met-during-training), we examine the corresponding agreement for
 #   pairs of *tokens*.
 # - Before you compare the score of an encoder with that of a decoder, check how each of the two models encodes positions.
 # - The theorems on this page are about the gradient of $W_{qk}$. However, a training step on $W_q$ and $W_k$ changes
-#   $W_{qk}$ by a different matrix ({prf:ref}`rem-s1-6`). If the weights are small at initialisation, this matrix points
-#   along the first direction of the gradient ({prf:ref}`prop-2-4-first-direction`).
+#   $W_{qk}$ by a different matrix ({prf:ref}`rem-s1-6`). If the weights are small at initialisation, the leading pair
+#   of singular vectors of the gradient comes to dominate this matrix ({prf:ref}`prop-2-4-first-direction`).

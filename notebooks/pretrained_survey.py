@@ -94,8 +94,8 @@ for name, value in {
 # - We know the released scores only second-hand, from [an audit](../notation.md#the-audit): somebody else read the
 #   authors' files before this project began, and we have not seen these files ourselves. Figure 2 of the paper shows
 #   scores of {glue:text}`n-drawn` language models. We leave out {glue:text}`n-left-out` of these models, each of which
-#   repeats another model, has random weights, was extracted incorrectly or is a different type of model (see [every
-#   point](pretrained_survey_details.py#every-released-point)).
+#   is a duplicate of another model, has random weights, was extracted incorrectly or is a different type of model (see
+#   [every point](pretrained_survey_details.py#every-released-point)).
 # - The {glue:text}`n-encoders` released encoders belong to only {glue:text}`n-families` families. If each family counts once, the
 #   encoder family has the higher score in {glue:text}`pairs-of-families` pairs of families.
 # - We also scored the published weights of other models ourselves. Among these models, the encoder family has the higher score in
@@ -243,8 +243,8 @@ table(
 
 # %% [markdown]
 # With {glue:text}`n-families-encoders` families of encoders and {glue:text}`n-families-decoders` families of decoders,
-# the result could be due to chance if the encoder has the higher score in between {glue:text}`least` and
-# {glue:text}`most` of the pairs.
+# the result could be due to chance if the encoder has the higher score in {glue:text}`least` to {glue:text}`most` of
+# the pairs.
 #
 # ## Are the heads symmetric, or only their sum?
 #

@@ -95,7 +95,7 @@ kinds_of_rows(printed)
 #   different checkpoints. We could not check {glue:text}`n-waiting` other rows of Table S2, because our machine has no
 #   access to the Hugging Face Hub.
 # - We identified the repeated rows and the random weights from the numbers that the authors released. We have not read the
-#   authors' code, and we know of the incorrect extractions only from [a second-hand reading](../notation.md#the-audit) of
+#   authors' code, and we know of the incorrect extractions only from [a second-hand report](../notation.md#the-audit) on
 #   this code.
 # :::
 #
@@ -323,7 +323,7 @@ def table_s3_directionality(medians=None):
             yield compare(words, row.ours[0], "≠", row.released[0], SIX_DIGITS)
     once = {row.model: row for row in by_definition}.values()
     others = joined_by_and([f"{row.ours[0]:.2f} instead of {row.theirs[0]:.2f} for {row.model}" for row in once])
-    remark = f"""{compared(by_definition, "S3")} The paper does not mention the logarithm. According to a second-hand reading of the authors'
+    remark = f"""{compared(by_definition, "S3")} The paper does not mention the logarithm. According to a second-hand report on the authors'
         code, which we did not read ourselves, this code does not use logarithms either. Instead, it adds up the amounts
         by which the norms exceed their threshold. All conclusions that are drawn from the numbers in Table S3 depend on
         the formula with logarithms. With Definition 3.2 of the paper, the medians are {others}. These medians do not

@@ -106,22 +106,21 @@ glue("planned-harm", max(p.primary.difference().high for p in symmetry), ".2f")
 # result, the final losses of two encoders that differ only in their seed can differ by up to {glue:text}`spread` nats.
 #
 # :::{admonition} How sure is this?
-# - All our models are small. Even our longest run was trained on only {glue:text}`tokens-share` as many tokens as the models
-#   in the paper.
+# - All our models are small. Even in our longest run, the model was trained on only {glue:text}`tokens-share` as many tokens
+#   as the models in the paper.
 # - Symmetric initialisation clearly helped in one comparison (`confirm_mini`). The three seeds of this comparison were
 #   not new: before we planned it, we had already used them in shorter runs of models with the same dimensions. We
 #   therefore used new seeds when we repeated the comparison.
 # - {glue:text}`by-chance`
 # - Some of the results are very uncertain: taken together, the confidence intervals for the change in final loss relative to
 #   random initialisation extend from −{glue:text}`planned-gain` to +{glue:text}`planned-harm` nats.
-# - The experiments that test [whether it is symmetry that helps](#is-it-symmetry-that-helps) cover only one model size and
+# - The experiments that test [whether symmetry itself helps](#is-it-symmetry-that-helps) are limited to one model size and
 #   one text, with five seeds for each initialisation. We revised the plans for these experiments when a GPU became available,
 #   before any of the runs had started. In particular, we trained new encoders with random and with `symmetric` initialisation
-#   instead of reusing recorded runs, because the same seed gives different losses on different machines.
-#   If we
-#   instead compare the encoders with `symmetric-indefinite` initialisation with the recorded runs named in the first version of
-#   the plan, their final loss minus that of the encoders with `symmetric` initialisation is {glue:text}`earlier-version` nats.
-#   Under that version, the outcome would have been inconclusive.
+#   instead of reusing recorded runs, because the same seed gives different losses on different machines. If we instead
+#   compare the encoders with `symmetric-indefinite` initialisation with the recorded `symmetric` runs named in the first
+#   version of the plan, the difference in final loss (`symmetric-indefinite` minus `symmetric`) is
+#   {glue:text}`earlier-version` nats. Under that version, the outcome would have been inconclusive.
 # :::
 #
 # ## The check behind the answer
@@ -307,8 +306,8 @@ glue("crossing", figures.crossing(shown, two_seeds, share))
 #
 # In Table 1, the authors compare a single run with symmetric initialisation to a single run with random initialisation. The
 # speed-up is measured at the epoch at which the first run reaches the final loss of the second run. According to a [second-hand
-# reading](../notation.md#the-audit) of the authors' code, this is the first training step at which the noisy training loss is as
-# low as that. We checked the calculations behind the table and found that they [are
+# report](../notation.md#the-audit) on the authors' code, this point is the first training step at which the noisy training loss
+# reaches that value. We checked the calculations behind the table and found that they [are
 # correct](symmetric_initialisation_details.py#the-printed-numbers). To see how large a speed-up can appear between models that do
 # not differ in symmetry, we apply the same measure to pairs of randomly initialised models. {glue:text}`crossing`
 # {numref}`fig-roulette` shows the speed-ups for all pairs of seeds.
@@ -352,7 +351,7 @@ factors = pd.DataFrame(
 # %% [markdown]
 # ## A larger initial scale helps small models even without symmetry
 #
-# According to [a second-hand reading](../notation.md#the-audit) of the authors' code, their symmetric initialisation
+# According to [a second-hand report](../notation.md#the-audit) on the authors' code, their symmetric initialisation
 # changes more than just the symmetry of $\Wqk$. The code redraws the query, key and value weights with PyTorch's
 # default initialisation. As a result, the scale of $\Wqk$ changes by a factor that depends on the width of the model,
 # and the biases become random. Our `default-linear` initialisation makes the same changes without setting the keys
@@ -385,7 +384,7 @@ table(
 #   (`attngeo train --init default-linear`). At a width of 768, `default-linear` increases the scale by only
 #   {glue:text}`increase`, and at a width of 1,024 it decreases the scale, so we expect no gain in such wide models.
 #
-# The [details page](symmetric_initialisation_details.py) describes the initialisation that the authors used and all our
-# other comparisons. It also shows how much symmetry remains after training and how we checked the numbers in the paper.
+# The [details page](symmetric_initialisation_details.py) describes the authors' initialisation and all our other
+# comparisons. It also shows how much symmetry remains after training and how we checked the numbers in the paper.
 #
 # Next: [And directionality?](directionality.py)

@@ -194,7 +194,7 @@ assert (speed[12] > 0).sum() == 2 and printed_table("web").query("layers == 24")
 assert scale_factor(768) < 1.1 and scale_factor(WIDTHS[-1]) < 1  # "close to 1 or smaller"
 
 # %% [markdown]
-# According to [a second-hand reading](../notation.md#the-audit) of the released code, the authors' symmetric initialisation
+# According to [a second-hand report](../notation.md#the-audit) on the released code, the authors' symmetric initialisation
 # also changes the scale of $\Wqk$. In the paper's four-layer model, this change increases the mean logit of a token with
 # itself at initialisation from {glue:text}`logit-mini` to {glue:text}`logit-released`. The two largest speed-ups in the
 # paper are reported for these four-layer models, which have the largest scale factor. However, the scale does not explain

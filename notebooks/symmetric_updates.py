@@ -83,16 +83,17 @@ argument_figure(met, chosen, alignment(*BERT))
 
 # %% [markdown]
 # We computed the exact gradients of {glue:text}`models` small, untrained Transformers with the {glue:text}`objective`
-# objective. The argument that this objective leads to symmetric updates has four requirements, and {numref}`fig-argument`
-# shows how well each of them is met. The closer the four bars are to 1, the more symmetric are the updates that the argument
-# predicts. The first and the last bar reach 1, because the gradient has the form stated in the paper and because an update is symmetric if the two tokens of each pair
-# contribute equally to predicting each other. The other two bars stay well below 1 in models with random weights: a training
-# step does not follow the gradient, and the two tokens of a pair do not contribute equally to predicting each other.
+# objective. The argument that this objective leads to symmetric updates rests on four requirements, and
+# {numref}`fig-argument` shows how well each of them is met. The closer the four bars are to 1, the more symmetric are the
+# updates that the argument predicts. The first and the last bar reach 1, because the gradient has the form stated in the
+# paper and because an update is symmetric if the two tokens of each pair contribute equally to predicting each other. The
+# other two bars stay well below 1 in models with random weights: a training step does not follow the gradient, and the two
+# tokens of a pair do not contribute equally to predicting each other.
 #
 # :::{admonition} How sure is this?
-# - We prove the statements of this page about the gradient, the training step and the two theorems, with one exception. For
+# - With one exception, we prove the statements on this page about the gradient, the training step and the two theorems. For
 #   the angle between the training step and the gradient, we assume Gaussian weights that are independent of the gradient,
-#   and trained weights do not satisfy this assumption.
+#   an assumption that trained weights do not satisfy.
 # - We measured how equally two tokens contribute to each other's prediction in one-layer models with random weights and
 #   random input tokens. The result does not apply to models that are being trained, so it does not refute Theorem 2.4.
 # - In the gradient of Theorem 2.4, the query is the embedding of the predicted token. In masked training, however, the
@@ -134,11 +135,11 @@ argument_figure(met, chosen, alignment(*BERT))
 #
 # ## Updates are symmetric if two tokens help each other equally
 #
-# A masked language model learns to predict either word of a pair from the other. In *the dog met my old cat*, for example,
-# it predicts *dog* with the help of *cat*, and it predicts *cat* with the help of *dog*. Together, these two predictions add
-# the matrix $\beta_{ij}\, x_i x_j^\top + \beta_{ji}\, x_j x_i^\top$ to the gradient. This matrix is symmetric if $\beta_{ij}
-# = \beta_{ji}$, and it is skew-symmetric if $\beta_{ij} = -\beta_{ji}$. Theorem 2.4 of the paper covers the first case
-# ({prf:ref}`thm-s1-14`).
+# A masked language model learns to predict either word of a pair from the other. In the sentence *the dog met my old cat*,
+# for example, it predicts *dog* with the help of *cat*, and it predicts *cat* with the help of *dog*. Together, these two
+# predictions add the matrix $\beta_{ij}\, x_i x_j^\top + \beta_{ji}\, x_j x_i^\top$ to the gradient. This matrix is
+# symmetric if $\beta_{ij} = \beta_{ji}$, and it is skew-symmetric if $\beta_{ij} = -\beta_{ji}$. Theorem 2.4 of the paper
+# covers the first case ({prf:ref}`thm-s1-14`).
 #
 # The two coefficients do not have to be exactly equal. Suppose that the embeddings are orthogonal, and that *dog*
 # contributes twice as much to predicting *cat* as *cat* contributes to predicting *dog*. Even then, the matrix that this
@@ -229,6 +230,6 @@ show(agreement_at_random_weights(d, n_tokens, n_models, seed), unfolded=True)
 #   `attngeo train --picture-every`.
 # - Before you attribute the symmetry of a matrix to symmetric updates, measure the correlation between $\beta_{ij}$ and
 #   $\beta_{ji}$ in your model. Also keep in mind that symmetric updates do not change the skew-symmetric part of the initial
-#   matrix ({prf:ref}`prop-2-4-frozen`). Such updates change the symmetric part alone.
+#   matrix ({prf:ref}`prop-2-4-frozen`). Such updates change only the symmetric part.
 #
 # Next: [Does an encoder with learned position embeddings need symmetry?](constraints.py)

@@ -30,7 +30,7 @@
 # skew-symmetric than symmetric. The paper, which shows such scores only for models with 12 layers, calls the matrices
 # of decoders "almost non-symmetric" (Section 4.1, second paragraph). Second, the authors' decoders were trained to
 # predict only the masked tokens, and every token in their versions of Wikipedia and Red Pajama is a single character.
-# We know the second fact only from [a second-hand reading](../notation.md#the-audit) of the authors' code.
+# We know the second fact only from [a second-hand report](../notation.md#the-audit) on the authors' code.
 
 # %% tags=["remove-cell"]
 from chapters.training_scores import prose

@@ -494,8 +494,8 @@ show(spread_of_symmetry(seed=seed))
 # ````
 #
 # The paper gives no value of $\gamma$, although the score depends on $\gamma$. Unless stated otherwise, we use $\gamma = 2$.
-# According to [a second-hand reading](../notation.md#the-audit) of the authors' code, the authors use the same value. The
-# score lies between $-1$ and 1.  It equals [1 if only rows exceed their threshold, and $-1$ if only columns
+# According to [a second-hand report](../notation.md#the-audit) on the authors' code, the authors use the same value. The
+# score lies between $-1$ and 1. It equals [1 if only rows exceed their threshold, and $-1$ if only columns
 # do](#range-and-extremes-of-directionality).
 
 

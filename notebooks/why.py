@@ -142,11 +142,10 @@ glue("smollm-s", number(smollm[of_weights], 2))
 # With rotary position embeddings, $W_{qk}$ alone does not determine the attention scores, because a rotation is applied
 # between $W_q$ and $W_k$. A low $s$ therefore does not mean that an encoder with rotary position embeddings treats left and
 # right differently. For this reason, we also measured the attention scores themselves, including rotations and biases. For
-# each layer, we summed over the heads the score that position $i$ assigns to position $j$, and averaged this sum over many
-# texts. SmolLM2, a decoder with rotary position
-# embeddings, has a median $s$ of only {glue:text}`smollm-s`, but its matrix of mean scores between positions has a symmetry
-# score of {glue:text}`smollm-places`. For MiniLM, an encoder with learned position embeddings, this matrix has a symmetry
-# score of {glue:text}`minilm-places`.
+# each layer, we summed the score that position $i$ assigns to position $j$ over all heads, and averaged this sum over many
+# texts. SmolLM2, a decoder with rotary position embeddings, has a median $s$ of only {glue:text}`smollm-s`, but its matrix
+# of mean scores between positions has a symmetry score of {glue:text}`smollm-places`. For MiniLM, an encoder with learned
+# position embeddings, this matrix has a symmetry score of {glue:text}`minilm-places`.
 
 # %% tags=["remove-input"]
 table(
@@ -195,7 +194,7 @@ Markdown(
 - **If an encoder uses the context on both sides of a token in the same way, it begins to learn to compare positions symmetrically.** Suppose that a token contributes to a
   prediction in the same way, whether the token is to the left or to the right of the predicted position. Then, at the start
   of masked training, the update of this part of $W_{{qk}}$ is symmetric, except for a term from the two ends of the sequence.
-  If the output weights are tied to the token embeddings, the values start from zero and the text is stationary, the first step of
+  If the output weights are tied to the token embeddings, if the values start from zero, and if the text is stationary, then the first step of
   masked training teaches the model to use tokens on the left and on the right in the same way (see the [theorem and its conditions](positions_theory.py)).
 - **For a slow wave, a shift to the left and a shift to the right are almost the same.** Learned position embeddings contain waves, that is, components that resemble sine curves
   {{cite}}`yamamoto2023`. In an encoder that keeps positions apart from content, these waves were found to be slow, that is, of low
@@ -318,8 +317,8 @@ glue("undated", spelled(len(set(positions.UNDATED) & every.keys())))
 #   encoders at equal loss, encoders with rotary position embeddings still have a lower symmetry score
 #   ({numref}`tab-positions-equal-loss`).
 # - **The theorems assume that every predicted position contains the mask.** In our training runs, {glue:text}`not-masked` of
-#   the predicted positions contain a random character or the original character instead. If every
-#   predicted position contained the mask, our encoders with learned position embeddings hardly learned anything (loss of
+#   the predicted positions contain a random character or the original character instead. When every predicted position
+#   contained the mask, our encoders with learned position embeddings hardly learned anything (loss of
 #   {glue:text}`only-masks` nats), so they do not tell us whether the theorems describe such training.
 # - **Positions do not fully explain the symmetry.** Even if we remove the directions of the position embeddings from
 #   the matrices $W_{qk}$ of BERT, the remaining matrices have symmetry scores between {glue:text}`bert-outside` (see

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Details: The planned experiments on why query-key matrices become symmetric
 #
-# The page [Why?](why.py) summarises our planned experiments. This page has one section for each experiment, which states the
+# The page [Why?](why.py) summarises our planned experiments. On this page, each experiment has its own section with the
 # question, the results, the checks and the limitations of the experiment. The page also gives the numbers behind our
 # comparison of heads and of waves in released models.
 
@@ -131,14 +131,16 @@ assert at_equal_loss.low > 0 and s_of_rotary["mixed"] < min(s_of_rotary["mask"],
 # :::{admonition} How sure is this?
 # - All planned experiments use small character-level models, with {glue:text}`seeds` seeds for each setting.
 # - Every plan was added to the repository before its first run. Before we wrote these plans, we had looked at exploratory
-#   runs, which the plans list.
-# - Only the plan of the experiment in which we make one side of a character less informative includes a rule for models that
-#   do not learn. For the other experiments, we state in which cases the models did not learn.
+#   runs, which are listed in the plans.
+# - Only one plan includes a rule for models that do not learn, namely the plan of the experiment in which we make the
+#   context on one side of a character less informative. For the other experiments, we state in which cases the models did
+#   not learn.
 # - Of the {glue:text}`all-runs` runs on this page, {glue:text}`on-gpu` were made on a GPU, up to sixteen at a time, in single
 #   precision with TF32 matrix multiplication. The other {glue:text}`on-cpu` runs were made on CPUs. The page
-#   {doc}`Types of positional encoding <positions>` describes experiments with the same settings that were made on CPUs. On this
-#   page, encoders with learned position embeddings have a mean score of {glue:text}`s-table`, and encoders with rotary
-#   positions have a mean score of {glue:text}`s-rotary`. These scores are similar to the scores of the experiments on CPUs.
+#   {doc}`Types of positional encoding <positions>` describes experiments that were run on CPUs with the same settings. Among
+#   the models on this page, encoders with learned position embeddings have a mean score of {glue:text}`s-table`, and encoders
+#   with rotary positions have a mean score of {glue:text}`s-rotary`. These scores are similar to the scores of the experiments
+#   on CPUs.
 # :::
 #
 # ## Heads are nearly symmetric on slow waves
@@ -164,11 +166,11 @@ figures.waves_of_shifted_readers(shifted, {"q0": 0, "q2": 2, "q4": 4})
 # {glue:text}`seeds` seeds). Our plan required an interval below {glue:text}`asked-shift`, so the effect does not meet this criterion.
 #
 # Two things limit this result. First, the formula does not describe the encoders at $q = 0$. For these encoders, the formula
-# predicts a score of 1 on every wave. However, on waves of period 8 to 16, the layer with the lowest score has only $s$ =
-# {glue:text}`unshifted-wave` on average. Second, all encoders in this experiment learned little. Their held-out losses are
+# predicts a score of 1 on every wave. However, on waves of period 8 to 16, the layer with the lowest score has an average
+# $s$ of only {glue:text}`unshifted-wave`. Second, all encoders in this experiment learned little. Their held-out losses are
 # {glue:text}`loss-q0` nats for $q = 0$, {glue:text}`loss-q2` nats for $q = 2$ and {glue:text}`loss-q4` nats for $q = 4$. An
 # encoder with a loss above {glue:text}`plateau` nats has learned little more than the frequency of each character. The plan
-# includes no rule for this case. For $q = 4$, the scores also do not follow the predicted curve.
+# includes no rule for this case. For $q = 4$, the scores do not follow the predicted curve either.
 
 
 # %%
@@ -224,7 +226,7 @@ table(
 # %% [markdown]
 # ## Frozen tables of waves
 #
-# In this experiment, the position embeddings are frozen and consist only of slow waves, of all waves, or of waves with a
+# In this experiment, the position embeddings are frozen and consist of slow waves only, of all waves, or of waves with a
 # period near four characters. If slow waves make heads symmetric, individual heads should be most symmetric with slow waves
 # and least symmetric with fast waves. On average, the symmetry score of individual heads is higher with slow waves than with
 # fast waves. The difference is {glue:text}`tables-difference`. This interval includes 0, so the explanation is refuted under
@@ -261,11 +263,11 @@ show(slow_and_fast_tables())
 # ## Decoders that attend to a window
 #
 # GPT-2 is skew-symmetric on some of its slowest waves. A possible reason is that no position in a decoder attends to the
-# positions on its right. The scores could therefore increase towards the position of the query like a slope, and a slope is
-# skew-symmetric. We trained decoders in which each position attends only to a window of the positions four to eight places
-# to its left, and compared them with decoders without a window, in which each position attends to itself and to all
-# positions to its left. On average, the symmetry score on the slowest wave is higher for the decoders with the window than
-# for the decoders without a window. The difference is {glue:text}`windows-difference`. This interval includes 0, so the
+# positions on its right. The scores could therefore form a slope that rises towards the position of the query, and a slope
+# is skew-symmetric. We trained decoders in which each position attends only to a window that covers the positions four to
+# eight places to its left, and we compared them with decoders without a window, in which each position attends to itself
+# and to all positions to its left. On average, the decoders with a window have a higher symmetry score on the slowest wave
+# than the decoders without a window. The difference is {glue:text}`windows-difference`. This interval includes 0, so the
 # explanation is refuted under the criteria of the plan. Moreover, the premise of the experiment is not met, because our
 # small decoders without a window are not skew-symmetric on the slowest wave ($s$ = {glue:text}`all-slowest`). The decoders
 # with a window also hardly learned anything: their held-out loss is {glue:text}`loss-window` nats, compared with
@@ -297,7 +299,7 @@ show(decoders_with_a_window())
 #
 # In the first layer of a masked language model, the queries at predicted positions are computed from the embedding of the
 # mask, whereas the keys at the positions that help to predict them are computed from token embeddings. In the update of
-# $W_{qk}$ of the first layer, the term of a pair of tokens therefore has no transposed counterpart, even if both positions
+# the first layer's $W_{qk}$, the term for a pair of tokens therefore has no transposed counterpart, even if both positions
 # contribute equally to each other's prediction. If the predicted positions contain random characters instead of the mask,
 # queries and keys are computed from the same set of embeddings. We expected that encoders with rotary positions would then
 # become symmetric. The theorem ({prf:ref}`thm-who-asks`) does not guarantee this. On average, random characters have no
@@ -365,9 +367,9 @@ show(tokens_that_ask())
 # probability $q$, while the model still attends to both sides. Under the criteria of the plan, the result is inconclusive if
 # the encoders with $q = 1$ do not reach a held-out loss below {glue:text}`plateau-sides` nats.
 
-# By the criteria of the plan, the prediction is *partly confirmed*: $s$ of the part that compares positions changes by
-# {glue:text}`sides-difference`. The mean score of the encoders is {glue:text}`sides-text` if the characters to the right are
-# unchanged, and {glue:text}`sides-noise` if all of them are random. Most of the symmetry therefore remains.
+# By the criteria of the plan, the prediction is *partly confirmed*: the score $s$ of the part that compares positions
+# changes by {glue:text}`sides-difference`. The mean score of the encoders is {glue:text}`sides-text` if the characters to
+# the right are unchanged, and {glue:text}`sides-noise` if all of them are random. Most of the symmetry therefore remains.
 
 
 # %%
@@ -395,20 +397,21 @@ def two_sides():
 show(two_sides())
 
 # %% [markdown]
-# The plan also contains other values of $q$ and other sequence lengths ({numref}`tab-why-sides`). We expected the score to
-# decrease as $q$ increases, and to decrease less for longer sequences if slow waves look almost the same on both sides of a
-# character. The outcome does not depend on these runs. We had also planned to compare the score of the slowest waves with a
-# prediction from the phase of the leading wave, but we did not record this phase.
+# The plan also covers other values of $q$ and other sequence lengths ({numref}`tab-why-sides`). We expected the score to
+# decrease as $q$ increases and, if slow waves look almost the same on both sides of a character, to decrease less for
+# longer sequences. The outcome does not depend on these runs. We had also planned to compare the score of the slowest waves
+# with a prediction from the phase of the leading wave, but we did not record this phase.
 
 #
-# For sequences of 8 and of 16 characters, the score decreases whenever $q$ increases. From $q = 0$ to $q = 1$, the score of
-# the slowest waves changes from {glue:text}`slowest-8-0` to {glue:text}`slowest-8-1` (8 characters) and from
-# {glue:text}`slowest-16-0` to {glue:text}`slowest-16-1` (16 characters). For sequences of 32 characters, the encoders with
-# $q = 0$ and $q = 0.5$ learned little more than the frequencies of characters (held-out loss: {glue:text}`loss-n32-q000` and
-# {glue:text}`loss-n32-q050` nats), so we do not compare them with other encoders. The plan required the same machine and the
-# same commit for all runs. However, {glue:text}`sides-on-gpu` of the {glue:text}`sides-runs` runs were made on a GPU and the
-# others on CPUs, and their code comes from {glue:text}`sides-commits` different commits. In the main comparison,
-# {glue:text}`main-on-gpu` of the {glue:text}`main-runs` runs were made on a GPU.
+# For sequences of 8 and of 16 characters, the score decreases whenever $q$ increases. Between $q = 0$ and $q = 1$, the score
+# of the slowest waves changes from {glue:text}`slowest-8-0` to {glue:text}`slowest-8-1` for sequences of 8 characters, and
+# from {glue:text}`slowest-16-0` to {glue:text}`slowest-16-1` for sequences of 16 characters. For sequences of 32 characters,
+# the encoders with $q = 0$ and $q = 0.5$ learned little more than the frequencies of characters (held-out loss:
+# {glue:text}`loss-n32-q000` and {glue:text}`loss-n32-q050` nats), so we do not compare them with other encoders. The plan
+# required the same machine and the same commit for all runs. However, {glue:text}`sides-on-gpu` of the
+# {glue:text}`sides-runs` runs were made on a GPU and the others on CPUs, and their code comes from
+# {glue:text}`sides-commits` different commits. In the main comparison, {glue:text}`main-on-gpu` of the
+# {glue:text}`main-runs` runs were made on a GPU.
 
 # %% tags=["remove-input"]
 table(
@@ -427,9 +430,9 @@ table(
 #
 # Theorem 2.4 of the paper assumes that the contributions of two tokens to each other's prediction are correlated: if token
 # $j$ helps to predict token $i$, then $i$ helps to predict $j$. In untrained one-layer models that
-# read random tokens, these contributions are [not correlated](symmetric_updates.py). We planned to measure this correlation during the training of three kinds of encoders:
-# encoders with learned position embeddings, encoders with rotary position embeddings and encoders without positional
-# encoding.
+# read random tokens, these contributions are [not correlated](symmetric_updates.py). We planned to measure this
+# correlation during the training of encoders with learned position embeddings, encoders with rotary position embeddings
+# and encoders without positional encoding.
 
 # In all three kinds of encoders, the two contributions are less correlated early in training than our plan required. By the
 # criteria of our plan, the assumption of the paper's Theorem 2.4 is not met at this stage. The paper itself does not say how
@@ -482,10 +485,11 @@ show(coefficients_of_pairs())
 #
 # In encoders with learned position embeddings, the skew-symmetric parts of the heads hardly reinforce each other ($c_N$ =
 # {glue:text}`skew-table`). In encoders with rotary positions, they do ($c_N$ = {glue:text}`skew-rotary`). The symmetric
-# parts reinforce each other in both kinds of encoders. The penultimate column of {numref}`tab-why-coherence` (*rank under
-# coin tosses*) gives the rank of the layer among all layers that can result if a coin toss decides for each of its heads
-# whether the head is transposed. A low rank means that the directions of the heads agree more than if coin tosses had
-# decided them. The lowest possible rank in these models is {glue:text}`least-rank`.
+# parts reinforce each other in both kinds of encoders. Suppose that, for each head of a layer, a coin toss decides
+# whether the head is transposed. The penultimate column of {numref}`tab-why-coherence` (*rank under coin tosses*) gives
+# the rank of the layer among all layers that can result from such coin tosses. A low rank means that the directions of
+# the heads agree more than they would if coin tosses had decided them. The lowest possible rank in these models is
+# {glue:text}`least-rank`.
 
 # %% tags=["remove-input"]
 table(

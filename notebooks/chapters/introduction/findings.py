@@ -231,7 +231,7 @@ def symmetric_start() -> Finding:
         " seeds. In none of the comparisons was it clearly harmful. However, by the paper's measure of speed-up, one"
         f" of our *randomly* initialised encoders can appear as much as {as_percent(by_chance)} faster than another."
         f" Even in the longest of these comparisons, our models were trained on only {100 * read:.2g} % as many tokens"
-        " as the models of the paper.",
+        " as the models in the paper.",
         "symmetric_initialisation.py",
     )
 

@@ -50,15 +50,16 @@ def of_plan(judgement: Judged) -> str:
             " model that has learned little more than the frequency of each token. Under the criteria of the plan, the"
             " result is then inconclusive."
         )
+    assert judgement.interaction.low > 0  # "exceeds"
     follows = "Both conditions are met."
     if judgement.outcome is not Outcome.HOLDS:
-        assert judgement.outcome is Outcome.IN_PART and judgement.interaction.low > 0
+        assert judgement.outcome is Outcome.IN_PART
         follows = f"The first interval lies above 0 but not above {ENOUGH:g}, so only the second condition is met."
     return (
-        f"Over {len(judgement.arms['mlm-learned'])} seeds, the symmetry score of encoders with learned position"
-        f" embeddings minus that of encoders with rotary positions is {with_interval(judgement.first, as_score)}. This"
-        " difference minus the corresponding difference for decoders is"
-        f" {with_interval(judgement.interaction, as_score)}. The plan required the first interval to lie above"
+        f"Over {len(judgement.arms['mlm-learned'])} seeds, the difference in symmetry score between encoders with"
+        " learned position embeddings and encoders with rotary positions (learned minus rotary) is"
+        f" {with_interval(judgement.first, as_score)}. This difference exceeds the corresponding difference for"
+        f" decoders by {with_interval(judgement.interaction, as_s)}. The plan required the first interval to lie above"
         f" {ENOUGH:g} and the second interval above 0. {follows}"
     )
 
@@ -72,7 +73,7 @@ def of_the_papers_shape() -> str:
     seeds, seeds_before = (spelled(len(runs)) for runs in (judgement.arms["mlm-learned"], EARLIER[MINI]))
     learned, rotary = map(as_s, encoder_means(judgement))
     ways = Counter(made(run) for arm in judgement.arms.values() for run in arm.runs)
-    (machine,) = {f"in {way.precision} on {way.processor}" for way in ways}
+    (machine,) = {f"in {way.precision} on {way.processor} GPUs" for way in ways}
     codes = [f"{n} runs used commit {way.commit}" for way, n in ways.items()]
     assert len(codes) > 1
     return (
@@ -84,7 +85,7 @@ def of_the_papers_shape() -> str:
         " of a CPU core. Readers cannot verify that we made this amendment before the runs, because it was committed"
         " to the repository together with the runs. The original plan was committed before the runs. If we count only"
         f" the {seeds_before} seeds of the original plan, the difference between encoders is"
-        f" {with_interval(earlier.first, as_score)}, and the label of the outcome under the criteria of the plan is"
+        f" {with_interval(earlier.first, as_score)}, and under the criteria of the plan, the outcome has the label"
         f" *{earlier.outcome.verdict}*. Contrary to the plan, we also saw the scores of the encoders before the last"
         " decoders had been trained. By then, the number of seeds had been fixed. The plan required a single version of"
         f" the code, but {joined_by_and(codes)}, all {machine}."

@@ -54,8 +54,8 @@ def of_equal_size_in_short(released: pd.DataFrame) -> str:
     assert (gaps > 0).all()
     if gaps.empty:
         return "No released encoder and decoder have a similar number of parameters."
-    return f"""In all {len(gaps)} pairs whose sizes differ by at most a factor of {spelled(EQUAL)}, the encoder has the
-        higher score."""
+    return f"""In all {len(gaps)} pairs of an encoder and a decoder whose sizes differ by at most a factor of
+        {spelled(EQUAL)}, the encoder has the higher score."""
 
 
 def equal_size(released: pd.DataFrame, read: pd.DataFrame) -> str:
