@@ -823,5 +823,6 @@ glue("decoder-even", trained.loc["decoder", "evenness"], ".2f")
 #   pairs of *tokens*.
 # - Before you compare the score of an encoder with that of a decoder, check how each of the two models encodes positions.
 # - The theorems on this page are about the gradient of $W_{qk}$. However, a training step on $W_q$ and $W_k$ changes
-#   $W_{qk}$ by a different matrix ({prf:ref}`rem-s1-6`). If the weights are small at initialisation, the leading pair
-#   of singular vectors of the gradient comes to dominate this matrix ({prf:ref}`prop-2-4-first-direction`).
+#   $W_{qk}$ by a different matrix ({prf:ref}`rem-s1-6`). If the weights are small at initialisation and the gradient with
+#   respect to $W_{qk}$ does not change, the leading pair of singular vectors of this gradient comes to dominate
+#   $W_{qk}$ ({prf:ref}`prop-2-4-first-direction`).
