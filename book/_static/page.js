@@ -75,7 +75,15 @@
     if (document.querySelector(".front-findings")) document.querySelector(".bd-sidebar-primary")?.classList.add("pst-sidebar-hidden");
   }
 
-  document.addEventListener("DOMContentLoaded", () => { snippets(); landmark(); explained(); widen(); });
+  document.addEventListener("DOMContentLoaded", () => {
+    snippets();
+    landmark();
+    explained();
+    widen();
+    // with a new width of the window, but also when the list of pages is hidden or a fold is opened
+    const resized = new ResizeObserver(soon);
+    document.querySelectorAll(".bd-article").forEach((article) => resized.observe(article));
+  });
   window.addEventListener("load", () => {
     names();
     // the theme puts drawings in place of its icons when it gets round to it
@@ -89,7 +97,5 @@
     cancelAnimationFrame(asked);
     asked = requestAnimationFrame(reach);
   };
-  window.addEventListener("resize", soon);
   document.fonts.addEventListener("loadingdone", soon); // equations take their width from fonts that come late
-  document.addEventListener("toggle", soon, true);
 })();
