@@ -12,8 +12,7 @@
 # The paper {cite}`saponati2025` states that, in trained decoders, large norms occur among the columns of $\Wqk$ more often
 # than among its rows. According to the paper, the reason is that most tokens serve as context more often than they are
 # predicted (see Theorem 2.3 of the paper and, for details, Theorem S1.12 of the paper). On this page, we examine this argument
-# and
-# collect all related proofs and checks. Their consequences are explained on [page 7](directionality.py).
+# and collect all related proofs and checks. Their consequences are explained on [page 7](directionality.py).
 #
 # **The theorem does not follow from this argument. If no token occurs twice and the coefficients are drawn independently
 # from one distribution, the rows and the columns of an update have the same distribution. Columns can dominate under other
