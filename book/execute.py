@@ -39,7 +39,7 @@ AT_A_TIME = 2  # how many chapters are executed in parallel
 TELL_DEVICE = (
     "from attngeo.files.provenance import device\nprint(device())"  # only the kernel knows which device it used
 )
-# Otherwise, collecting garbage takes a sixth of the time in which a kernel imports torch and seaborn.
+# Otherwise, collecting garbage takes a seventh of the time in which a kernel imports torch and seaborn.
 SELDOM_COLLECT = "__import__('gc').set_threshold(20_000, 20, 20)"
 RECORD = "attngeo_run"  # key in the metadata of an executed notebook: how it was made
 

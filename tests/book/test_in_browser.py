@@ -195,9 +195,10 @@ def test_every_page_opens_offline_and_can_be_used_by_everybody(built_book, brows
 
 
 def problems_of(browser, page, width, themes):
-    """What is wrong with a page at a width, of one kind for both themes.
+    """What is wrong with a page at a width. The pages in `KINDS` are judged in both themes, others in the first one.
 
-    A page that has no script of its own is loaded on a phone alone, and then the window becomes wide.
+    Pages in `KINDS` and pages with interactives are loaded at each width. All other pages are loaded at the width of a
+    phone, after which the window becomes wide.
     """
     both = page.stem in KINDS
     special = both or "data-interactive=" in page.read_text("utf-8")
